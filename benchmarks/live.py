@@ -52,7 +52,7 @@ def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-d
     images = ImageSet("bench", lambda i: pictures[i % 8], np.full(samples, -1, np.int32), ids)
     some = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
     features = some[np.arange(samples) % 8]
-    names = [known.name for known in imagenet.classes()][:classes]
+    names = [*imagenet.names_by_wnid().values()][:classes]
     text = encoder.encode_texts(class_prompts(PROMPT, names))
     scale = encoder.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))

@@ -56,7 +56,7 @@ def main() -> None:
         for precision in PRECISIONS
     }
     images = render("shapes")
-    pixels = np.stack([encoders["fp32"].resize(images.image(i)) for i in range(chosen.images)])
+    pixels = np.stack([encoders["fp32"].resize(images.read(i)) for i in range(chosen.images)])
     text = encoders["fp32"].encode_texts([f"a photo of a {name}." for name in images.class_names])
     features = {name: encoder.encode_pixels(pixels) for name, encoder in encoders.items()}
     units = {name: rows / np.linalg.norm(rows, axis=1)[:, None] for name, rows in features.items()}

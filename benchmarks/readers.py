@@ -56,7 +56,7 @@ def decode(i: int) -> object:
 
 
 def draw(name: str, i: int) -> object:
-    return np.asarray(render(name).image(i))
+    return np.asarray(render(name).read(i))
 
 
 def read_rows(read: Read, rows: range) -> int:

@@ -124,7 +124,7 @@ def live_data(encoder: Encoder, run: RunSettings, samples: int, classes: int) ->
     pixels = generator.integers(0, 256, (PICTURES, size, size, 3), np.uint8)
     pictures = [Image.fromarray(picture) for picture in pixels]
     features = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
-    names = [entry.name for entry in imagenet.classes()][:classes]
+    names = [*imagenet.names_by_wnid().values()][:classes]
     text = encoder.encode_texts(class_prompts(DEFAULT_PROMPT, names))
     scale = encoder.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))

@@ -194,7 +194,7 @@ def drawn(tmp_path_factory):
             place, _, kind = images.sample_ids[i].partition("-")
             path = root / "pictures" / (kind if name == "shapes" else "x") / f"{place[-5:]}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
-            images.image(i).save(path)
+            images.read(i).save(path)
     encoding = Encoding(EncoderChoice("tiny"), root / "features", "cpu", 2, Reporter())
     with encoding.store:
         [photos] = photos_of([str(root / "pictures")], LeftOut())

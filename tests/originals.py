@@ -294,7 +294,7 @@ def made(name, monkeypatch, root):
     names = ("tench\t", "goldfish\tar", "stingray\tar")
     table.write_text("".join(f"{w}\t{n}\n" for w, n in zip(WNIDS, names, strict=True)))
     monkeypatch.setattr(imagenet, "_TABLE", table)
-    imagenet.classes.cache_clear()
+    imagenet.names_by_wnid.cache_clear()
     tree = _ORIGINALS[name](monkeypatch) if name in _ORIGINALS else split(name)
     write(root, tree)
     images = datasets.load_images(spec_of(name), root)

@@ -99,7 +99,7 @@ def judge(model: open_clip.CLIP, limit: int | None) -> dict[str, dict[str, float
     for name in BUILTIN:
         images = render(name)
         count = min(len(images), limit or len(images))
-        pixels = np.stack([np.asarray(images.image(i)) for i in range(count)])
+        pixels = np.stack([np.asarray(images.read(i)) for i in range(count)])
         raw = image_features(model, pixels)
         unit = raw / np.linalg.norm(raw, axis=1, keepdims=True)
         right = (unit @ _texts(model, name).T).argmax(1) == images.labels[:count]

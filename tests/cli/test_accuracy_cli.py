@@ -14,7 +14,7 @@ IMAGES = 1_500
 def shapes(tiny):
     """Features of the first shapes, their labels, and the text features of their names."""
     images = render("shapes")
-    rows = encoded(tiny, [images.image(i) for i in range(IMAGES)])
+    rows = encoded(tiny, [images.read(i) for i in range(IMAGES)])
     text = tiny.encode_texts([PROMPT.format(name) for name in images.class_names])
     return rows, images.labels[:IMAGES], text, images
 

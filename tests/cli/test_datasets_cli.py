@@ -125,7 +125,7 @@ def test_verify_compares_with_the_catalogue(pets):
     picture("data/pets/ox/12.png")
     fails(
         pets(*verify),
-        "pets: 13 images, must be 12; 3 classes, must be 2.",
+        "pets: 13 of 12 images; 3 classes, must be 2.",
     )
     fails(pets(*verify, "--data-root", "nowhere"), "no folder, .tar or .zip at nowhere/pets")
 

@@ -8,4 +8,4 @@ from zsntta_cli.datasets import imagenet
 def original(monkeypatch, tmp_path):
     """Make a known set in the format of its original, in small, below a folder: its tree."""
     yield lambda name, root=tmp_path / "data": originals.made(name, monkeypatch, root)
-    imagenet.classes.cache_clear()
+    imagenet.names_by_wnid.cache_clear()

@@ -14,8 +14,7 @@ from made import IMAGE_BOMB, pack, refused
 from PIL import Image
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets.images import UNREADABLE, file_set
-from zsntta_cli.datasets.tree import File
+from zsntta_cli.datasets.images import UNREADABLE
 from zsntta_cli.datasets.verify import broken
 from zsntta_cli.errors import DatasetError
 
@@ -144,9 +143,3 @@ def test_an_image_bomb_is_a_broken_image(tmp_path, kind):
     images = load(pack(tmp_path / f"a{kind}", {"a.png": png(), "bomb.png": IMAGE_BOMB}))
     [line] = broken(images, lambda _: None, 1)
     assert line.startswith("bomb.png: it has more than 179 megapixels")
-
-
-def test_a_member_of_a_gigabyte_is_not_read():
-    file = File(("a.jpg",), 2**30 + 1, lambda: pytest.fail("read"))
-    with pytest.raises(OSError, match=r"1,073,741,825 bytes are no image"):
-        file_set("pets", [file], [-1]).read(0)

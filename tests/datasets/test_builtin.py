@@ -17,7 +17,7 @@ RENDERED = ("shapes", "glyphs", "textures", "other-shapes")
 
 def _pixels(name: str, indices: range) -> np.ndarray:
     images = render(name)
-    return np.stack([np.asarray(images.image(i)) for i in indices])
+    return np.stack([np.asarray(images.read(i)) for i in indices])
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_digits_are_scikit_learns() -> None:
     digits, images = load_digits(), render("digits")
     assert images.labels.tolist() == digits.target.tolist()
     for i in (0, 1000, 1796):
-        grey = np.asarray(images.image(i).reduce(4)).astype(float)
+        grey = np.asarray(images.read(i).reduce(4)).astype(float)
         assert np.array_equal(grey[..., 0], grey[..., 2])
         own = digits.images[i] * 255 / 16
         assert np.abs(grey[..., 0] - own).max() < 60  # bicubic enlarging overshoots at edges

@@ -111,7 +111,7 @@ def test_numbers_have_their_usual_range_or_their_own(values, pixels, dtype):
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-@pytest.mark.parametrize("bits", [10, 12, 16])
+@pytest.mark.parametrize("bits", [8, 10, 12, 16])
 def test_16_bits_a_channel(channels, bits):
     ramp = np.linspace(0, 2**bits - 1, 24).astype(np.uint16).reshape(4, 6, 1)
     pixels = np.repeat(ramp, channels, axis=2)
@@ -120,21 +120,9 @@ def test_16_bits_a_channel(channels, bits):
         pixels[..., -1] = 65535
     shown = as_shown(png16(pixels))
     assert BROUGHT in shown.note
-    exact = ramp * 255.0 / (2**bits - 1)
-    # Of colours Pillow keeps the upper 8 bits alone: of 10 bits four shades.
-    step = 0.5 if channels == 1 else max(1, 2 ** (16 - bits))
-    assert abs(np.asarray(shown.image) - exact).max() <= step
-    assert np.asarray(shown.image).min() == 0
-    assert np.asarray(shown.image).max() == 255
-
-
-def test_a_grey_that_is_not_shown_is_white():
-    pixels = np.array([[[0], [1000], [65535], [1000]]], np.uint16)
-    content = png16(pixels, struct.pack(">H", 1000))
-    assert np.asarray(as_shown(content).image)[0, :, 0].tolist() == [0, 255, 255, 255]
-    assert np.asarray(as_extracted(content))[0, :, 0].tolist() == [0, 4, 255, 4]
-    small = Image.fromarray(np.array([[5, 90]], np.uint8))
-    assert np.asarray(as_shown(file(small, transparency=90)).image)[0, :, 0].tolist() == [5, 255]
+    # Of colours Pillow keeps the upper 8 bits alone.
+    exact = ramp * 255.0 / (2**bits - 1) if channels == 1 else ramp // 256
+    assert abs(np.asarray(shown.image) - exact).max() <= 0.5
 
 
 def row_of(*values):

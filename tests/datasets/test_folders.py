@@ -1,7 +1,6 @@
 """Folders of images, NAME=PATH: their classes and names, what is left out, and what is said."""
 
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -158,14 +157,12 @@ def test_folders_are_read_as_words_and_it_is_said(tmp_path, folders, names):
     assert list(with_class_names(images, tmp_path / "n.txt").class_names) == list(folders)
 
 
-@pytest.mark.parametrize("form", ["{}", "class_{}", "{}.th", "c{:03d}"])
+@pytest.mark.parametrize("form", ["{}", "c{:03d}"])
 @pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("counted", ["{name}", "{i} {name}", "{i}: {name}"])
-def test_a_list_is_in_the_order_of_numbers(tmp_path, form, first, counted):
+def test_a_list_is_in_the_order_of_numbers(tmp_path, form, first):
     words = [f"word{chr(97 + i)}" for i in range(12)]
     place(tmp_path, *(f"set/{form.format(first + i)}/1.png" for i in range(12)))
-    lines = [counted.format(i=i + first, name=name) for i, name in enumerate(words)]
-    (tmp_path / "n.txt").write_text("\n".join(lines))
+    (tmp_path / "n.txt").write_text("\n".join(words))
     images = load(tmp_path / "set")
     assert ("class folders are numbers" in said(images)) == (form == "{}")
     named = with_class_names(images, tmp_path / "n.txt")
@@ -176,21 +173,12 @@ def test_a_list_is_in_the_order_of_numbers(tmp_path, form, first, counted):
 
 @pytest.mark.parametrize("names", [
     ("Crane", "dog", "crane"), ("big cat", "dog", "big_cat"), ("BigCat", "dog", "Big-cat"),
-    ("Mango 0", "dog", "mango_1"), ("apple1", "dog", "Apple 2"),
 ])  # fmt: skip
 def test_classes_with_one_name_are_said(names):
     [line] = twins(names)
     assert f"({names[0]} at 0, {names[2]} at 2)" in line
     assert "(n1, n3)" in next(twins(names, ["n1", "n2", "n3"]))
     assert not list(twins(["cat", "dog", "DC-3", "DC-10", "C", "C++"]))
-
-
-def test_labels_from_1_are_those_of_the_lines_from_1(tmp_path):
-    images = replace(load(place(tmp_path / "own", "1.png", "2.png")), labels=np.array([2, 1]))
-    (tmp_path / "n.txt").write_text("cat\ndog\n")
-    named = with_class_names(images, tmp_path / "n.txt")
-    assert (named.labels.tolist(), named.class_names) == ([1, 0], ["cat", "dog"])
-    assert "count from 1" in said(named)
 
 
 def test_splits_that_are_taken_for_classes_are_said(tmp_path):

@@ -13,7 +13,6 @@ from web_writer import encoded, pictures
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
-from zsntta_cli.datasets import hub
 from zsntta_cli.errors import DatasetError
 
 library = pytest.importorskip("datasets")
@@ -102,18 +101,16 @@ def test_files_as_bytes_are_images(tmp_path, beside):
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "why"),
+    ("kind", "values"),
     [
-        (library.Value("bool"), [True] * 5, "neither numbers, texts nor class labels"),
-        ([CLASSES], [[0], [1], [0, 1], [], [0]], "neither numbers, texts nor class labels"),
-        (CLASSES, [-1] * 5, "no label in any row"),
+        (library.Value("bool"), [True] * 5),
+        ([CLASSES], [[0], [1], [0, 1], [], [0]]),
+        (CLASSES, [-1] * 5),
     ],
 )
-def test_a_column_of_labels_that_is_not_used_is_named(tmp_path, kind, values, why):
+def test_a_column_of_labels_that_is_not_used_is_named(tmp_path, kind, values):
     columns(label=(kind, values)).save_to_disk(tmp_path / "rows")
-    [note] = load(f"hf:{tmp_path}/rows").notes
-    assert "'label'" in note
-    assert why in note
+    assert load(f"hf:{tmp_path}/rows").notes == ["the column 'label' gives no labels"]
 
 
 def told(*said, at):
@@ -135,22 +132,6 @@ def test_several_columns_or_none_are_one_line(tmp_path):
     assert len(load(f"hf:{tmp_path}/b?label=fine&image=other")) == 5
     rows.remove_columns("picture").save_to_disk(tmp_path / "c")
     told("has no column of images: its columns are fine, coarse.", at=f"hf:{tmp_path}/c")
-
-
-def test_rows_of_the_hub_name_no_file_of_ones_own(tmp_path):
-    picture = tmp_path / "private.png"
-    picture.write_bytes(encoded(PIXELS[0], "png"))
-    rows = [{"image": {"bytes": None, "path": str(picture)}}]
-    assert hub._content(rows, 0, "image", is_local=True) == picture.read_bytes()
-    with pytest.raises(OSError, match="no image"):
-        hub._content(rows, 0, "image", is_local=False)
-    with pytest.raises(OSError, match="no image"):
-        hub._content([{"image": {"bytes": None, "path": "/dev/zero"}}], 0, "image", is_local=True)
-    fetched = tmp_path / "cache" / "a.png"
-    fetched.parent.mkdir()
-    picture.rename(fetched)
-    rows[0]["image"]["path"] = str(fetched)
-    assert hub._content(rows, 0, "image", is_local=False) == fetched.read_bytes()
 
 
 @pytest.mark.parametrize("wrong", [":test", "a:b:c:d", "org/name:", "a/b:test?label=x&row=2"])

@@ -58,15 +58,6 @@ def test_labels_that_count_from_1_are_taken_for_what_they_are(pictures):
     images = read(pictures / "ones.csv", "path,label,class_name\n0.png,2,dog\n1.png,1,cat\n")
     assert images.labels.tolist() == [1, 0]
     assert list(images.class_names) == ["cat", "dog"]
-    assert any("count from 1" in note for note in images.notes)
-
-
-def test_a_list_of_a_spreadsheet_in_utf_16_with_names_as_macs_write_them(pictures):
-    (pictures / "images" / "0.png").rename(pictures / "images" / "caf\u00e9.png")
-    (pictures / "list.csv").write_bytes("file;class\ncafe\u0301.png;dog\n".encode("utf-16"))
-    images = load_images(f"mine={pictures / 'list.csv'}", pictures)
-    assert images.read(0).size == (8, 8)
-    assert list(images.class_names) == ["dog"]
 
 
 def test_a_column_is_named_and_names_become_words(pictures):
@@ -96,16 +87,10 @@ def test_labels_that_are_none_are_refused_and_their_paths_read(pictures):
                           ("l.jsonl", b'{"path": "images/0.png", "label": ["a"]}')):  # fmt: skip
         (pictures / name).write_bytes(content)
         assert [row.path for row in read_list(pictures / name)] == ["images/0.png"]
-        with pytest.raises(DatasetError, match=r"is no UTF-8 text|is no single value"):
+        with pytest.raises(DatasetError, match="is no single text or number"):
             load_images(f"mine={pictures / name}", pictures)
 
 
 def test_a_list_without_paths_says_what_it_has(pictures):
     with pytest.raises(DatasetError, match="no 'path' among title, kind"):
         read(pictures / "wrong.jsonl", '{"title": "x", "kind": 1}')
-
-
-def test_a_list_that_lies_unused_in_a_folder_is_named(pictures):
-    (pictures / "metadata.csv").write_text(FORMS["head.csv"])
-    images = load_images(f"mine={pictures}", pictures)
-    assert any(f"--dataset mine={pictures / 'metadata.csv'}" in note for note in images.notes)

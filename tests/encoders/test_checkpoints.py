@@ -111,7 +111,7 @@ def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
         result = zsntta(*run, "--method", method)
         assert result.exit_code == 0, result.output
     fails(zsntta(*run, "--method", "tpt"), "this text tower has none", stdout=None)
-    render("shapes").image(0).save("one.png")
+    render("shapes").read(0).save("one.png")
     result = zsntta("detect", "one.png", *model, "--classes", "circle,star")
     assert result.exit_code == 0, result.output
 

@@ -27,7 +27,7 @@ def pictures():
     """The bytes of 60 built-in pictures, every tenth of them a letter."""
     shapes, glyphs = render("shapes"), render("glyphs")
     sets = (glyphs if i % 10 == 9 else shapes for i in range(60))
-    return [png(one.image(i)) for i, one in enumerate(sets)]
+    return [png(one.read(i)) for i, one in enumerate(sets)]
 
 
 def png(image):

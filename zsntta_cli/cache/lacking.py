@@ -10,7 +10,6 @@ from pathlib import Path
 
 from zsntta_cli.cache.folder import described, encoders_with
 from zsntta_cli.cache.identity import IMPORTED
-from zsntta_cli.datasets import needs_no_hand
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import StoreError, ZsnttaError, first_of, near, short
@@ -82,7 +81,8 @@ def no_partner(id_set: str, encoder: str, root: Path, partners: Sequence[str]) -
         return StoreError(
             f"a noise ratio above 0 needs an OOD set beside '{id_set}': add --ood NAME"
         )
-    easy = [name for name in partners if needs_no_hand(name)]
+    entries = {name: CATALOGUE[name] for name in partners}
+    easy = [name for name, entry in entries.items() if entry.downloads or not entry.layout]
     return StoreError(
         f"no OOD partner of '{id_set}' is cached in {root / encoder}: type "
         f"{making(easy or partners, encoder, root)}"

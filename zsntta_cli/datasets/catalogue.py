@@ -18,7 +18,7 @@ from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 if TYPE_CHECKING:
     from zsntta_cli.datasets.images import ImageSet
 
-_ROOM, _ROWS = __name__.rpartition(".")[0], Path(__file__).with_name("known_sets.json")
+ARCHIVES = (".tar", ".zip")  # that are read where they lie
 CORRUPTIONS = (  # that benchmarks of corrupted sets average over, arXiv:1903.12261
     "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur",
     "zoom_blur", "snow", "frost", "fog", "brightness", "contrast", "elastic_transform",
@@ -31,15 +31,13 @@ class Reader:
     """A function of this room, imported when it is called."""
 
     where: str  # "module:function"
-    places: tuple[str, ...]  # below the data root, where it looks in several or not in the layout's
-    values: Mapping[str, str]  # what it takes by name
+    values: Mapping[str, Any]  # what it takes by name
 
     def __call__(self, name: str, root: Path) -> "ImageSet":
         """The images of a set, by its name, from the data root."""
         module, _, function = self.where.partition(":")
-        read = getattr(import_module(f"{_ROOM}.{module}"), function)
-        places = {"places": self.places} if self.places else {}
-        images: ImageSet = read(name, root, **places, **self.values)
+        read = getattr(import_module(f"zsntta_cli.datasets.{module}"), function)
+        images: ImageSet = read(name, root, **self.values)
         return images
 
 
@@ -78,6 +76,7 @@ class DatasetEntry:
     parameters: str = ""  # what follows the name
     also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
+    places: tuple[str, ...] = ()  # where it is looked for, if in several or not in the layout's
     archives: tuple[str, ...] = ()  # that are read where they lie, instead of the layout
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
 
@@ -89,31 +88,16 @@ class DatasetEntry:
 
     def place(self, root: Path) -> Path | None:
         """What there is of the set below the data root; None if there is nothing."""
-        own = self.read.places if isinstance(self.read, Reader) else ()
         folder, *_ = re.split(r" with |/?[<*]|/$", self.layout)
-        tops = [place.partition("/")[0] for place in (folder, *own)]
-        archives = [f"{top}{ending}" for top in tops for ending in (".tar", ".zip") if top]
+        tops = [place.partition("/")[0] for place in (folder, *self.places)]
+        archives = [f"{top}{ending}" for top in tops for ending in ARCHIVES if top]
         files = (*self.packed, *(file.unpacks or file.file for file in self.files))
-        places = (root / place for place in (*own, folder, *archives, *files) if place)
+        places = (root / place for place in (*self.places, folder, *archives, *files) if place)
         return next((p for p in places if p.is_file() or (p.is_dir() and any(p.iterdir()))), None)
 
-
-def _entry(row: dict[str, Any]) -> DatasetEntry:
-    """The entry of a row."""
-    read = Reader(row.pop("read"), tuple(row.pop("places", ())), row.pop("with", {}))
-    files = tuple(Download(**file) for file in row.pop("files", ()))
-    values: dict[str, Any] = {
-        name: tuple(v) if isinstance(v, list) else v for name, v in row.items()
-    }
-    return DatasetEntry(read=read, files=files, **values)
-
-
-ALIASES: dict[str, str] = {}  # what people type, by the name here
-CATALOGUE: dict[str, DatasetEntry] = {}
-for _name, _row in json.loads(_ROWS.read_text(encoding="utf-8")).items():
-    ALIASES.update(dict.fromkeys(_row.pop("aliases", ()), _name))
-    CATALOGUE[_name] = _entry(_row)
-BUILTIN = {name: entry for name, entry in CATALOGUE.items() if not entry.layout}
+    def is_there(self, root: Path) -> bool:
+        """Whether it is built in, or something of it lies below the data root."""
+        return not self.layout or self.place(root) is not None
 
 
 def _fault(line: object) -> str:
@@ -121,5 +105,18 @@ def _fault(line: object) -> str:
     is_entry = isinstance(line, DatasetEntry)
     return "" if is_entry else f"a {type(line).__name__} is no DatasetEntry"
 
+
+ALIASES: dict[str, str] = {}  # what people type, by the name here
+CATALOGUE: dict[str, DatasetEntry] = {}
+_rows = json.loads(Path(__file__).with_name("known_sets.json").read_text(encoding="utf-8"))
+for _name, _row in _rows.items():
+    ALIASES.update(dict.fromkeys(_row.pop("aliases", ()), _name))
+    for _key in {*_row} - {"with", "files"}:
+        _row[_key] = tuple(_row[_key]) if isinstance(_row[_key], list) else _row[_key]
+    _looked_in = {"places": _row["places"]} if "places" in _row else {}
+    _read = Reader(_row.pop("read"), {**_row.pop("with", {}), **_looked_in})
+    _files = tuple(Download(**_file) for _file in _row.pop("files", ()))
+    CATALOGUE[_name] = DatasetEntry(read=_read, files=_files, **_row)
+BUILTIN = {name: entry for name, entry in CATALOGUE.items() if not entry.layout}
 
 plugins.watch("data set", CATALOGUE, _fault, "zsntta.datasets")

@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
+from zsntta_cli.errors import DatasetError, first_line, first_of, short
 
 _SHOWN = 3  # names in a note
 _WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
 # 001.Black_footed_Albatross of CUB, n02085620-Chihuahua of Stanford Dogs.
 _NUMBER_BEFORE = re.compile(r"n?\d+[-_. ]+(?=\w)")
-_NUMBER_BEHIND = re.compile(r"(?<=[^\W\d])\d{1,2}$")  # Mango 0, mango_1
 _SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")  # AnnualCrop of EuroSAT, no McDonald
 
@@ -43,58 +42,48 @@ def labels_told(
     return [index[label] if isinstance(label, str) else -1 for label in told], class_names
 
 
-def as_words(folders: Sequence[str]) -> list[str]:
-    """Names of folders as words: without numbers before all of them, CamelCase and "_" spaced.
-
-    Where two would be one, as `2_door` and `4_door` are without numbers, they stay as they are.
-    """
-    is_numbered = all(map(_NUMBER_BEFORE.match, folders))
-    bare = [_NUMBER_BEFORE.sub("", f, count=1) for f in folders] if is_numbered else folders
-    words = [_CAMEL.sub(" ", name).replace("_", " ") for name in bare]
-    return words if len(set(words)) == len(words) else list(folders)
-
-
 def names_of_folders(images: ImageSet) -> ImageSet:
     """Turn names of a set's classes into words; wnids into CLIP's names of ImageNet's.
 
-    Notes say so, and what prompts would have that is no word. Underscores alone stay: prompts have
-    spaces for them.
+    Words are without numbers before all of them, CamelCase and "_" spaced; where two would be one,
+    as `2_door` and `4_door` are without numbers, all stay as they are. Notes say what changed, and
+    what prompts would have that is no word. Underscores alone stay: prompts have spaces for them.
     """
-    folders = list(images.class_names)
-    are_wnids = bool(folders) and all(map(_WNID.fullmatch, folders))
-    words = _of_wnids(folders) if are_wnids else as_words(folders)
+    folders, notes = list(images.class_names), list(images.notes)
+    name_file = "--class-names FILE, lines of a folder and its name"
     which = "class folders" if images.labels_from == "folders" else "class names"
-    notes, name_file = list(images.notes), "--class-names FILE, lines of a folder and its name"
-    if {folder.lower() for folder in folders} <= _SPLITS and folders:
-        where = f"{images.name}=PATH/{folders[0]}"
+    if folders and {folder.lower() for folder in folders} <= _SPLITS:
         notes.append(
-            f"classes are called {first_of(folders)}: if these hold them, name one, {where}"
+            f"classes are called {first_of(folders)}: if these hold them, name one, "
+            f"{images.name}=PATH/{folders[0]}"
         )
-    if words == [folder.replace("_", " ") for folder in folders] or words == folders:
-        if are_wnids or (folders and all(map(str.isdecimal, folders))):
-            what = "wnids that are not all ImageNet's" if are_wnids else "numbers"
-            first = first_of(folders, _SHOWN)
-            notes.append(f"{which} are {what} ({first}), and prompts have them: {name_file}")
+    is_numbered = all(map(_NUMBER_BEFORE.match, folders))
+    bare = [_NUMBER_BEFORE.sub("", name, count=1) for name in folders] if is_numbered else folders
+    words, are_codes = [_CAMEL.sub(" ", name).replace("_", " ") for name in bare], ""
+    words = words if len({*words}) == len(words) else folders
+    if folders and all(map(_WNID.fullmatch, folders)):
+        from zsntta_cli.datasets.imagenet import names_by_wnid
+
+        of_imagenet = names_by_wnid()
+        words = [of_imagenet.get(folder, folder) for folder in folders]
+        are_codes = "" if of_imagenet.keys() >= {*folders} else "wnids that are not all ImageNet's"
+    elif folders and all(map(str.isdecimal, folders)):
+        are_codes = "numbers"
+    if are_codes:
+        first = first_of(folders, _SHOWN)
+        notes.append(f"{which} are {are_codes} ({first}), and prompts have them: {name_file}")
+    if are_codes or words in (folders, [folder.replace("_", " ") for folder in folders]):
         return replace(images, notes=notes)
     pairs = [f"{short(f)} as '{short(w)}'" for f, w in zip(folders, words, strict=True) if f != w]
     notes.append(f"{which} are read as words: {first_of(pairs, _SHOWN)}; others: {name_file}")
     return replace(images, class_names=words, folder_names=folders, notes=notes)
 
 
-def _of_wnids(folders: list[str]) -> list[str]:
-    """CLIP's names of ImageNet's classes; the wnids where one is none of these."""
-    from zsntta_cli.datasets import imagenet
-
-    names = imagenet.names_by_wnid()
-    return [names[folder] for folder in folders] if names.keys() >= set(folders) else folders
-
-
 def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     """The set with the class names that a file gives.
 
     It has a name a line, in the order of the folders (of their numbers, where they are numbers), or
-    lines of a folder and, behind a tab or a space, its class name. Numbers that count the lines are
-    no part of the names. Labels from 1 of a set without names are those of the lines from 1.
+    lines of a folder and, behind a tab or a space, its class name.
 
     Raises:
         DatasetError: no such file, or lines that do not fit the folders.
@@ -103,58 +92,35 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"cannot read the class names {path} ({first_line(error)}).") from error
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    notes = list[str]()
+    lines, notes = [line.strip() for line in text.splitlines() if line.strip()], list[str]()
     folders = list(images.folder_names or images.class_names)
     if not folders:  # their labels are numbers
-        first, last = min(images.labels[images.labels >= 0], default=0), max(images.labels)
-        if first == 1 and last == len(lines):
-            images = replace(images, labels=images.labels - (images.labels > 0))
-            notes.append(f"labels count from 1, which is '{short(lines[0])}'")
-            last -= 1
-        folders = [*map(str, range(max(last + 1, len(lines))))]
+        folders = [*map(str, range((images.labels + 1).max(initial=len(lines))))]
     pairs = (re.split(r"[\t ]+", line, maxsplit=1) for line in lines)
     named = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
-    if not folders or not named.keys() >= set(folders):
+    if not folders or not named.keys() >= {*folders}:
         if len(lines) != len(folders):
             are = "class folders" if images.class_names else "labels from 0"
             raise DatasetError(
                 f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} {are}: must be "
                 f"a name a line in their order, or lines of a folder and its name."
             )
-        named = dict(zip(folders, without_numbers(lines), strict=True))
+        named = dict(zip(folders, lines, strict=True))
         shown = first_of([f"{folder} is {short(name)}" for folder, name in named.items()], _SHOWN)
         notes.append(f"names are in the order of the folders: {shown}")
     names = [named[folder] for folder in folders]
     return replace(images, class_names=names, folder_names=folders, notes=notes)
 
 
-def without_numbers(lines: Sequence[str]) -> list[str]:
-    """Names without the numbers that count them, in the order of these: `0 apple`, `1 pear`."""
-    matches = [re.match(r"(\d{1,9})[\s.:,;)]+(\D.*)", line) for line in lines]
-    names = {int(match[1]): match[2] for match in matches if match}
-    is_counted = sorted(names) in ([*range(len(lines))], [*range(1, len(lines) + 1)])
-    return [names[i] for i in sorted(names)] if is_counted and len(lines) > 1 else [*lines]
-
-
 def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
-    """What to say of classes whose names differ in case, spaces, signs or a count alone."""
-    by_stem: dict[str, dict[str, list[int]]] = {}
+    """What to say of classes whose names differ in case, spaces or signs alone."""
+    by_letters: dict[str, list[int]] = {}
     for row, name in enumerate(names):
-        plain = re.sub(r"[\s_-]+", "", name).casefold()
-        stem = _NUMBER_BEHIND.sub("", plain)
-        by_stem.setdefault(stem, {}).setdefault(plain.removeprefix(stem), []).append(row)
-    groups = list[list[int]]()
-    for by_number in by_stem.values():
-        counts = {int(number or -1) for number in by_number}
-        is_count = counts in ({*range(len(counts))}, {*range(1, len(counts) + 1)})
-        rows = [row for of_number in by_number.values() for row in of_number]
-        groups += [rows] if is_count else by_number.values()
-    for rows in sorted(groups, key=len, reverse=True)[:_SHOWN]:
-        if len(rows) > 1:
-            called = [folders[row] if folders else f"{names[row]} at {row}" for row in rows]
-            yield (
-                f"{counted(len(rows), 'class', 'classes')} are called '{short(names[rows[0]])}' "
-                f"({first_of([*map(short, called)], _SHOWN)}) but for spelling or a number, and no "
-                f"prompt tells them apart"
-            )
+        by_letters.setdefault(re.sub(r"[\s_-]+", "", name).casefold(), []).append(row)
+    groups = sorted(by_letters.values(), key=len, reverse=True)[:_SHOWN]
+    for rows in (rows for rows in groups if len(rows) > 1):
+        called = [short(folders[row] if folders else f"{names[row]} at {row}") for row in rows]
+        yield (
+            f"{len(rows)} classes are called '{short(names[rows[0]])}' "
+            f"({first_of(called, _SHOWN)}) but for spelling, and no prompt tells them apart"
+        )

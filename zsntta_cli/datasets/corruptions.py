@@ -42,11 +42,10 @@ def parameters(name: str) -> tuple[tuple[str, ...], int]:
 
 
 def imagenet_c(name: str, root: Path) -> ImageSet:
-    """ImageNet-C: `imagenet-c/CORRUPTION/SEVERITY/WNID/*.JPEG`."""
+    """ImageNet-C: `imagenet-c/CORRUPTION/SEVERITY/WNID/*.JPEG`; of several, ids begin with that."""
     corruptions, severity = parameters(name)
     places = [f"imagenet-c/{corruption}/{severity}" for corruption in corruptions]
-    prefixes = places if len(places) > 1 else [""]
-    by_prefix = {p: existing(root / place) for p, place in zip(prefixes, places, strict=True)}
+    by_prefix = {p if len(places) > 1 else "": existing(root / p) for p in places}
     return by_keys(name, by_prefix, names_by_wnid())
 
 
@@ -82,5 +81,5 @@ def cifar_c(
             f"(N, 32, 32, 3) of bytes, {SEVERITIES} severities one after the other."
         )
     ids = [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(len(labels))]
-    images = array_set(name, blocks, np.tile(labels, len(blocks)), class_names)
+    images = array_set(name, np.concatenate(blocks), np.tile(labels, len(blocks)), class_names)
     return replace(images, sample_ids=ids)

@@ -7,11 +7,9 @@ conversion makes all above 255 white. What Pillow cannot read is refused with it
 """
 
 import contextlib
-import importlib.metadata
 import io
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,20 +19,16 @@ import PIL
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, PngImagePlugin, UnidentifiedImageError
 
-READING = 6  # goes up when a file gives other pixels or notes
+READING = 7  # goes up when a file gives other pixels or notes
 # The notes of an image of more than 8 bits, of several pictures, and of a long one.
 BROUGHT = "brought to 8 bits"
 FIRST = "only the first of its pictures is looked at"
 CUT_OFF = "only the square in its middle is looked at"
 _LONG = 2  # long sides in short ones, from which on the most is outside of that square
-# The largest numbers of 8, 10, 12 and 16 bits: what cameras and scanners put into 16. A picture
-# that looks black in 16 has 12 or fewer; one of 14 looks dark, and as it is meant if it is of 16.
+# The largest numbers of 8, 10, 12 and 16 bits: what cameras and scanners put into 16.
 _LARGEST = (255, 1023, 4095, 65_535)
 _BLACK = 1 / 16  # of floats from 0 to 1: where all are less, these are not their range
-# ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
-_HEIF = (
-    b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1",
-)  # fmt: skip
+_HEIF = (b"he", b"mi", b"ms")  # brands of pictures coded by HEVC, ISO/IEC 23008-12, begin so
 # What may lie in the place of a picture, by how it begins.
 _OTHERS = {
     b"version https://git-lfs": "it is a git-lfs pointer: git lfs pull fetches the file itself",
@@ -79,9 +73,9 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
         Exception: it cannot be read; of a damaged file Pillow raises nearly anything.
     """
     image = source if isinstance(source, Image.Image) else _opened(source)
-    is_of_16 = _is_of_16(image)
-    is_deep_heif = image.info.get("bit_depth", 8) > 8
-    notes = [BROUGHT] if is_of_16 or is_deep_heif or _is_of_numbers(image) else []
+    # Of 16 bits a colour Pillow keeps 8, and says so in the tiles of a file that is not decoded.
+    is_deep = ";16" in str(getattr(image, "tile", "")) or image.info.get("bit_depth", 8) > 8
+    notes = [BROUGHT] if is_deep or image.mode[0] in "IF" else []
     # The second picture of an MPO is the camera's own, for its display.
     notes += [FIRST] if getattr(image, "is_animated", False) and image.format != "MPO" else []
     notes += [CUT_OFF] if max(image.size) > _LONG * min(image.size) else []
@@ -91,14 +85,12 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
     with contextlib.suppress(Exception):  # of damaged EXIF, whose pixels are whole
         if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:
             image = ImageOps.exif_transpose(image)
-    plain, clear = _in_8_bits(image, is_of_16), image.info.get("transparency")
-    if _is_of_numbers(image) and isinstance(clear, int):  # of PNG: the grey that is not shown
-        plain.paste(255, mask=Image.fromarray(np.asarray(image) == clear))
-    elif plain.has_transparency_data:
-        rgba = (plain.convert("LA") if plain.mode == "La" else plain).convert("RGBA")
-        plain = Image.new("RGB", plain.size, "white")
-        plain.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
-    return Decoded(plain if plain.mode == "RGB" else plain.convert("RGB"), "; ".join(notes))
+    image = _in_8_bits(image)
+    if image.has_transparency_data:
+        rgba = image.convert("RGBA")
+        image = Image.new("RGB", image.size, "white")
+        image.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
+    return Decoded(image if image.mode == "RGB" else image.convert("RGB"), "; ".join(notes))
 
 
 def as_extracted(source: bytes | Path) -> Image.Image:
@@ -107,27 +99,21 @@ def as_extracted(source: bytes | Path) -> Image.Image:
     Raises:
         Exception: it is damaged.
     """
-    image = _opened(source)
-    return _in_8_bits(image, _is_of_16(image)).convert("RGB")
+    return _in_8_bits(_opened(source)).convert("RGB")
 
 
 def is_deep(read: Callable[[], bytes]) -> bool:
     """Whether a file has one channel of more than 8 bits."""
     try:
-        return _is_of_numbers(_opened(read()))
+        return _opened(read()).mode[0] in "IF"
     except Exception:  # that it is damaged is said where it is read
         return False
 
 
 def reader() -> str:
     """What decides whether a file can be read: one that could not is tried again by another."""
-    versions = f"Pillow {PIL.__version__}, heif {_heif_version()}"
-    return f"reading {READING}, {versions}, {Image.MAX_IMAGE_PIXELS} pixels"
-
-
-@cache
-def _heif_version() -> str:
-    return importlib.metadata.version("pillow-heif") if find_spec("pillow_heif") else "none"
+    has_heif = find_spec("pillow_heif") is not None
+    return f"Pillow {PIL.__version__}, heif {has_heif}, {Image.MAX_IMAGE_PIXELS} pixels"
 
 
 def _opened(source: bytes | Path) -> Image.Image:
@@ -138,71 +124,40 @@ def _opened(source: bytes | Path) -> Image.Image:
             is too large.
     """
     data = source if isinstance(source, bytes) else source.read_bytes()
-    is_heic = data[4:8] == b"ftyp" and data[8:12] in _HEIF
-    if is_heic and find_spec("pillow_heif"):
-        from pillow_heif import register_heif_opener
+    what = "it is no picture of a known kind" if data else "it is empty"
+    if data[4:8] == b"ftyp" and data[8:10] in _HEIF:
+        if find_spec("pillow_heif"):
+            from pillow_heif import register_heif_opener
 
-        register_heif_opener()
+            register_heif_opener()
+        else:
+            what = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
     try:
-        image = Image.open(io.BytesIO(data))
-        image.info.setdefault("bit_depth", _bits(data) if image.format == "AVIF" else 8)
-        return image
+        return Image.open(io.BytesIO(data))
     except Image.DecompressionBombError as error:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 10**6
         raise OSError(
             f"it has more than {most:,.4g} megapixels: --max-megapixels of detect allows more"
         ) from error
     except (UnidentifiedImageError, KeyError) as error:  # a KeyError of a damaged head
-        what = "it is no picture of a known kind" if data else "it is empty"
-        if is_heic and not find_spec("pillow_heif"):
-            what = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
         beginning = data[:64].lstrip().lower()
         others = (other for start, other in _OTHERS.items() if beginning.startswith(start))
         raise OSError(next(others, what)) from error
 
 
-def _is_of_numbers(image: Image.Image) -> bool:
-    """Whether a pixel is one number of more than 8 bits."""
-    return image.mode in ("I", "F") or image.mode.startswith("I;16")
-
-
-def _is_of_16(image: Image.Image) -> bool:
-    """Whether a file, not decoded yet, has 16 bits a channel; Pillow keeps 8 of colours."""
-    return any(";16" in str(tile) for tile in getattr(image, "tile", ()))
-
-
-def _bits(data: bytes) -> int:
-    """The bits a channel of an AVIF: ISO/IEC 23008-12's box `pixi`, 8 without one.
-
-    Behind its name are its version (4 bytes), how many channels there are, and the bits of each.
-    """
-    _, name, rest = data[:4096].partition(b"pixi")
-    return rest[5] if name and len(rest) > 5 else 8
-
-
-def _in_8_bits(image: Image.Image, is_of_16: bool) -> Image.Image:
-    """The image with 8 bits a channel.
-
-    Raises:
-        OSError: it has no number that a pixel could be made of.
-    """
-    if _is_of_numbers(image):
-        return Image.fromarray(_scaled(np.asarray(image)))
-    if is_of_16 and image.mode in ("RGB", "RGBA"):
-        upper = np.array(image)
-        if (most := upper[..., :3].max()) < 16:  # 10 or 12 bits, of which Pillow keeps 2 or 4
-            upper[..., :3] *= 255 // (3 if most < 4 else 15)
-            return Image.fromarray(upper)
-    return image
-
-
-def _scaled(numbers: NDArray[Any]) -> NDArray[np.uint8]:
-    """Numbers (H, W) as pixels.
+def _in_8_bits(image: Image.Image) -> Image.Image:
+    """The image with 8 bits a channel; one whose pixels are numbers (H, W) is made of them.
 
     Whole numbers from 0 to 65,535 have the range of the fewest usual bits that hold them (8, 10, 12
     or 16), floats from 0 to 1 that one. Other numbers have no range that is known: theirs is
     from the smallest to the largest. What is not finite is at its end, and what is no number black.
+
+    Raises:
+        OSError: it has no number that a pixel could be made of.
     """
+    if image.mode[0] not in "IF":
+        return image
+    numbers: NDArray[Any] = np.asarray(image)
     values = numbers.astype(np.float64)
     finite = values[np.isfinite(values)]
     if not finite.size:
@@ -213,4 +168,5 @@ def _scaled(numbers: NDArray[Any]) -> NDArray[np.uint8]:
     elif low >= 0 and high <= _LARGEST[-1] and bool((finite == np.floor(finite)).all()):
         low, high = 0.0, float(next(largest for largest in _LARGEST if high <= largest))
     values = np.nan_to_num(values, nan=low, posinf=high, neginf=low)
-    return np.floor((values - low) / ((high - low) or 1) * 255 + 0.5).astype(np.uint8)
+    scaled = np.floor((values - low) / ((high - low) or 1) * 255 + 0.5)
+    return Image.fromarray(scaled.astype(np.uint8))

@@ -16,27 +16,25 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
-from zsntta_cli.datasets.catalogue import DatasetEntry, Download, Reader
-from zsntta_cli.datasets.tree import COMPRESSED
+from zsntta_cli.datasets.catalogue import DatasetEntry, Download
+from zsntta_cli.datasets.tree import BROKEN, COMPRESSED
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch, take_name, writing
 from zsntta_cli.progress import ConsoleReporter, Reporter
 
 _MEGABYTE = 10**6
 _ROOM = 1.3  # times a compressed archive's size: what its content takes, at most about
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 _BLOCK = 2**20  # bytes that are written at a time
 _SILENCE = 30  # seconds without a byte until a connection counts as cut
 _IN_VAIN = 5  # attempts in a row that bring nothing new, until it is given up
 _PAUSE = 1.0  # seconds before the second of these, twice as many before each further one
-_BUSY = (408, 425, 429, 500, 502, 503, 504)  # statuses that may be others a little later
+_FINAL = (400, 401, 403, 404, 405, 410, 451)  # statuses that are the same a little later
 _ALL_THERE = 416  # the status where nothing lies behind the byte that is asked for
 
 
@@ -71,9 +69,8 @@ def fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
     Raises:
         DatasetError: it cannot be had.
     """
-    places = entry.read.places if isinstance(entry.read, Reader) else ()
     lacks = any(not (root / (file.unpacks or file.file)).exists() for file in entry.files)
-    if lacks and not any((root / place).exists() for place in places):
+    if lacks and not any((root / place).exists() for place in entry.places):
         reporter = ConsoleReporter()
         for line in fetch(name, entry, root, reporter):
             reporter.note(f"{name}: {line}")
@@ -87,14 +84,13 @@ def _fetch_file(
     if file.unpacks and folder.exists():
         yield f"{folder} is there already"
         return
-    address = file.address
+    address, begun = file.address, target.with_name(f".{target.name}.begun")
     if mirror:
         address = f"{mirror.rstrip('/')}/{PurePosixPath(urlsplit(address).path).name}"
-    begun = target.with_name(f".{target.name}.begun")
     if target.exists():
         facts, _ = _facts(target, target, file.checksum, reporter)
     else:
-        with _alone(target), writing(target):
+        with _alone(target):
             _download(name, address, begun, 1 + _ROOM if file.unpacks else 1, reporter)
             facts, is_well = _facts(begun, target, file.checksum, reporter)
             aside = target.with_name(f"{target.name}.differs")
@@ -106,6 +102,26 @@ def _fetch_file(
         with reporter.waiting(lambda: f"unpacking {target}"):
             unpack(target, folder)
         yield f"{folder}: unpacked ({target} is not needed any more)"
+
+
+@contextlib.contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Keep others from fetching the same file.
+
+    Raises:
+        DatasetError: somebody does. StoreError: nothing can be written there.
+    """
+    path = target.with_name(f".{target.name}.lock")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(path).acquire(blocking=False):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+        except Timeout as error:
+            raise DatasetError(f"another process is fetching {target}.") from error
 
 
 def _facts(path: Path, target: Path, checksum: str, reporter: Reporter) -> tuple[str, bool]:
@@ -124,7 +140,7 @@ def _facts(path: Path, target: Path, checksum: str, reporter: Reporter) -> tuple
                         pass
             elif not published and target.suffix == ".zip":
                 zipfile.ZipFile(content).close()
-        except (OSError, *_BROKEN) as error:
+        except (OSError, *BROKEN) as error:
             return f"{target} is no whole archive ({first_line(error)}).", False
     size = f"{path.stat().st_size:,} bytes"
     if not published:
@@ -133,27 +149,6 @@ def _facts(path: Path, target: Path, checksum: str, reporter: Reporter) -> tuple
         words = f"is not the file that is known: its {kind} is {actual}, must be {published}"
         return f"{target} {words}.", False
     return f"{size}, {kind} as published", True
-
-
-@contextlib.contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """Keep others from fetching the same file.
-
-    Raises:
-        DatasetError: somebody does.
-    """
-    path = target.with_name(f".{target.name}.lock")
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path)
-    try:
-        with lock.acquire(blocking=False):
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
-    except Timeout as error:
-        raise DatasetError(f"another process is fetching {target}.") from error
 
 
 def _download(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> None:
@@ -166,25 +161,19 @@ def _download(name: str, address: str, begun: Path, room: float, reporter: Repor
     while True:
         came = begun.stat().st_size if begun.exists() else 0
         in_vain, most = (0, came) if came > most else (in_vain + 1, most)
+        reason = "it ends too soon"
         try:
             if _attempt(name, address, begun, room, reporter):
                 return
-            reason = "it ends too soon"
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code == _ALL_THERE and came:
-                if error.headers.get("Content-Range") == f"bytes */{came}":
-                    return
-                begun.unlink()  # it is shorter now
-            if error.code in (404, 410):
-                raise DatasetError(f"there is no {address}.") from error
-            reason = f"it answers {error.code} {error.reason}".rstrip()
-            if error.code not in (*_BUSY, _ALL_THERE):
-                raise DatasetError(f"{address}: {reason}.") from error
         except (OSError, http.client.HTTPException, ValueError) as error:
-            cause = getattr(error, "reason", error)
-            reason = first_line(cause) if isinstance(cause, BaseException) else str(cause)
-            if not begun.exists():
+            reason, status = first_line(error), getattr(error, "code", 0)
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
+                if status == _ALL_THERE and came:
+                    if error.headers.get("Content-Range") == f"bytes */{came}":
+                        return
+                    begun.unlink()  # it is shorter now
+            if status in _FINAL or not (status or begun.exists()):
                 raise DatasetError(f"cannot read {address} ({reason}).") from error
         if in_vain == _IN_VAIN - 1:
             kept = f"after {most:,} bytes: what came is kept, and the same command goes on"
@@ -207,15 +196,15 @@ def _attempt(name: str, address: str, begun: Path, room: float, reporter: Report
             return False
         start = start if told else 0
         length = answer.headers.get("Content-Length")
-        lacks = int(length or 0)
-        if lacks * room > (free := shutil.disk_usage(begun.parent).free):
+        lacks, free = int(length or 0), shutil.disk_usage(begun.parent).free
+        if lacks * room > free:
             raise DatasetError(
                 f"{lacks * room / 1e9:,.1f} GB are needed in {begun.parent}, {free / 1e9:,.1f} GB "
                 f"are free: make room, or take another folder with --data-root"
             )
-        total = max(1, (start + lacks) // _MEGABYTE)
         with writing(begun):
             sink = begun.open("ab" if start else "wb")
+        total = max(1, (start + lacks) // _MEGABYTE)
         with sink, reporter.track(name, total, "MB") as advance:
             advance(start // _MEGABYTE)
             while block := answer.read(_BLOCK):
@@ -225,9 +214,6 @@ def _attempt(name: str, address: str, begun: Path, room: float, reporter: Report
                     sink.flush()
                 advance(sink.tell() // _MEGABYTE - before)
             return length is None or sink.tell() == start + lacks
-
-
-# --- Unpacking ---
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -241,30 +227,18 @@ def unpack(archive: Path, folder: Path) -> None:
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch(folder.parent, is_folder=True) as place:
-            content = place / folder.name
-            _unpack_below(archive, content)
+            try:
+                with tarfile.open(archive, "r|*") as tar:
+                    for entry in tar:
+                        parts = PurePosixPath(entry.name).parts
+                        if entry.isreg() and folder.name in parts[:-1]:
+                            below = "/".join(parts[parts.index(folder.name) :])
+                            tar.extract(entry.replace(name=below), place, filter="data")
+            except BROKEN as error:
+                raise DatasetError(
+                    f"{archive} cannot be unpacked ({first_line(error)})."
+                ) from error
+            if not (place / folder.name).exists():
+                raise DatasetError(f"{archive} has no folder {folder.name} with files.")
             os.sync()
-            os.rename(content, folder)
-
-
-def _unpack_below(archive: Path, content: Path) -> None:
-    try:
-        with tarfile.open(archive, "r|*") as tar:
-            for entry in tar:
-                place = _place(archive, PurePosixPath(entry.name).parts, content.name)
-                if place and entry.isreg() and (source := tar.extractfile(entry)):
-                    path = content.joinpath(*place)
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    with path.open("wb") as sink:
-                        shutil.copyfileobj(source, sink)
-    except _BROKEN as error:
-        raise DatasetError(f"{archive} is no whole tar archive ({first_line(error)}).") from error
-    if not content.exists():
-        raise DatasetError(f"{archive} has no folder {content.name} with files.")
-
-
-def _place(archive: Path, parts: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """The path below the first folder of a name; nothing of what lies elsewhere."""
-    if ".." in parts or parts[:1] == ("/",):
-        raise DatasetError(f"{archive} is not unpacked: {'/'.join(parts)} leads out of it.")
-    return parts[parts.index(folder) + 1 :] if folder in parts[:-1] else ()
+            os.rename(place / folder.name, folder)

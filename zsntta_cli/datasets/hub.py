@@ -8,7 +8,7 @@ it; it runs no code of a data set.
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -46,45 +46,42 @@ def hub_images(name: str, address: str) -> ImageSet:
             f"{address} must be hf:ORG/NAME:SPLIT, or "
             f"hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN."
         )
-    source, revision, config, split = parts.groups()[:4]
+    source, where = parts[1], f"{HF}{parts[1]}"
     library = find_spec("datasets")
     if library is None or library.origin is None:  # a folder of that name is there more often
-        raise DatasetError(
-            f"the library datasets reads {HF}{source}: pip install 'zsntta[datasets]'."
-        )
+        raise DatasetError(f"the library datasets reads {where}: pip install 'zsntta[datasets]'.")
     import datasets
 
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     try:
-        rows, commit = _rows(source, revision, config, split)
+        rows, commit = _rows(source, *parts.groups()[1:4])
     except Exception as error:  # the library, and the hub below it, raise what they like
         raise DatasetError(
-            f"{HF}{source} cannot be loaded ({type(error).__name__}: {first_line(error)})."
+            f"{where} cannot be loaded ({type(error).__name__}: {first_line(error)})."
         ) from error
-    kinds, where = rows.features, f"{HF}{source}"
+    kinds = rows.features
     images = [column for column, kind in kinds.items() if isinstance(kind, datasets.Image)]
     images = images or [column for column, kind in kinds.items() if _may_hold_images(kind)]
-    if (image := _one(where, "image", images, asked.get("image"))) is None:
+    if (image := _one(where, "image", images, asked)) is None:
         raise DatasetError(f"{where} has no column of images: its columns are {', '.join(kinds)}.")
     typed = [column for column in kinds if isinstance(kinds[column], datasets.ClassLabel)]
-    others = [column for column in kinds if column not in typed and _tells_labels(kinds[column])]
+    others = [column for column in kinds if _tells_labels(kinds[column])]
     usual = typed or [column for column in _LABELS if column in others][:1]
-    columns = [*typed, *others] if "label" in asked else usual
-    label = _one(where, "label", columns, asked.get("label"))
+    label = _one(where, "label", [*typed, *others] if "label" in asked else usual, asked)
     told = rows.select_columns([label]).with_format(None)[:][label] if label else [None] * len(rows)
     labels, class_names = labels_told(source, told, getattr(kinds.get(label), "names", ()))
-    stored, is_local = rows.select_columns([image]), source.startswith("/")
-    stored = stored.cast_column(image, datasets.Image(decode=False))
+    stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
     files = [  # as .png, which may have more than 8 bits: no name tells
-        File((f"{i}.png",), size, partial(_content, stored, i, image, is_local))
-        for i, size in enumerate(_sizes(stored, image, is_local))
+        File((f"{i}.png",), size, partial(_content, stored, i, image))
+        for i, size in enumerate(_sizes(stored, image))
     ]
+    unused = [column for column in kinds if column == label or column.lower() in _LABELS]
     return replace(
         file_set(name, files, labels, class_names),
         sample_ids=numbered(len(files)),
         facts={HUB: f"{source}@{commit}" if _COMMIT.fullmatch(commit) else source},
-        notes=[] if max(labels, default=-1) >= 0 else list(_unused(kinds, label)),
+        notes=[f"the column '{c}' gives no labels" for c in unused if max(labels, default=-1) < 0],
     )
 
 
@@ -101,14 +98,9 @@ def _rows(
     if any(Path(source, file).is_file() for file in ("state.json", "dataset_dict.json")):
         saved = datasets.load_from_disk(source)
         splits = dict(saved) if isinstance(saved, dict) else {None: saved, str(saved.split): saved}
-        if split not in splits:
-            has = ", ".join(filter(None, splits))
-            raise ValueError(f"must be one of its splits ({has}), not '{split or ''}'")
         return splits[split], ""
     if not split:
         raise ValueError("say which split, as :test behind it")
-    if not source.startswith("/") and Path(source).exists():  # the library takes that
-        raise ValueError(f"it is a folder, too: {HF}./{source} reads that")
     wanted = re.findall(r"(?:^|\+)([\w.]+)", split)  # of "train[:10%]+test"
     apart = Path(datasets.config.HF_DATASETS_CACHE) / "zsntta" / "+".join(wanted)
     builder = datasets.load_dataset_builder(source, config, revision=revision, cache_dir=str(apart))
@@ -123,12 +115,13 @@ def _rows(
     return builder.as_dataset(split=split), builder.hash or ""
 
 
-def _one(where: str, what: str, columns: Sequence[str], wanted: str | None) -> str | None:
-    """The column that is wanted, or the only one; None where there is none.
+def _one(where: str, what: str, columns: Sequence[str], asked: dict[str, str]) -> str | None:
+    """The column that is asked for, or the only one; None where there is none.
 
     Raises:
-        DatasetError: there are several, or not the one that is wanted.
+        DatasetError: there are several, or not the one that is asked for.
     """
+    wanted = asked.get(what)
     chosen = [column for column in columns if wanted in (None, column)]
     if len(chosen) > 1 or (wanted and not chosen):
         raise DatasetError(
@@ -147,52 +140,32 @@ def _may_hold_images(kind: Any) -> bool:
 
 
 def _tells_labels(kind: Any) -> bool:
-    dtype = str(getattr(kind, "dtype", ""))
+    """Whether a column has texts or whole numbers, and is none of class labels."""
+    dtype = "" if hasattr(kind, "names") else str(getattr(kind, "dtype", ""))
     return dtype in ("string", "large_string") or dtype.startswith(("int", "uint"))
 
 
-def _unused(kinds: Any, label: str | None) -> Iterator[str]:
-    """Notes on columns that are called as labels are, and give none."""
-    for column in kinds:
-        if column == label:
-            yield f"the column '{column}' has no label in any row"
-        elif column.lower() in _LABELS:
-            yield f"the column '{column}' has neither numbers, texts nor class labels"
-
-
-def _sizes(stored: Any, column: str, is_local: bool) -> list[int]:
+def _sizes(stored: Any, column: str) -> list[int]:
     """Bytes of all images, 0 where there is none; no image is read."""
+    import pyarrow.compute
+
     sizes = list[int]()
     for table in stored.with_format("arrow").iter(_ROWS):
-        for chunk in table.column(column).chunks:
-            for content, path in zip(chunk.field("bytes"), chunk.field("path"), strict=True):
-                try:
-                    own = content.as_buffer().size if content.is_valid else None
-                    file = path.as_py()
-                    sizes.append(_file(file, is_local).stat().st_size if own is None else own)
-                except OSError:
-                    sizes.append(0)
+        pictures = table.column(column).combine_chunks()
+        lengths = pyarrow.compute.binary_length(pictures.field("bytes")).to_pylist()
+        for length, path in zip(lengths, pictures.field("path").to_pylist(), strict=True):
+            is_file = length is None and path and Path(path).is_file()
+            sizes.append(Path(path).stat().st_size if is_file else length or 0)
     return sizes
 
 
-def _content(stored: Any, i: int, column: str, is_local: bool) -> bytes:
+def _content(stored: Any, i: int, column: str) -> bytes:
     """The image of row i: its bytes, or those of the file that the row names."""
     row = stored[i][column] or {}
     content: bytes | None = row.get("bytes")
-    return _file(row.get("path"), is_local).read_bytes() if content is None else content
-
-
-def _file(path: str | None, is_local: bool) -> Path:
-    """The file that a row names; a stranger's rows can name none but what was fetched."""
-    import datasets
-    import huggingface_hub
-
-    caches = datasets.config.HF_DATASETS_CACHE, huggingface_hub.constants.HF_HUB_CACHE
-    file = Path(path or "").resolve()
-    is_own = is_local or any(file.is_relative_to(Path(cache).resolve()) for cache in caches)
-    if not path or not is_own or not file.is_file():
+    if content is None and not Path(row.get("path") or "").is_file():
         raise OSError("the row has no image")
-    return file
+    return Path(row["path"]).read_bytes() if content is None else content
 
 
 # --- Web data sets ---
@@ -201,16 +174,35 @@ def _file(path: str | None, is_local: bool) -> Path:
 def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     """The images of a data set repository of the hub, which is fetched into the data root once.
 
+    Fetched are the texts and the split of one revision, the shards last.
+
     Raises:
         DatasetError: it is not there and cannot be fetched.
     """
     root, where = data_root / repository, f"https://huggingface.co/datasets/{repository}"
     try:
         tars = shards.shard_paths(root)
-    except DatasetError:
+    except DatasetError:  # not all of them came
         tars = []
     if not tars:
-        _fetch(repository, root)
+        from huggingface_hub import HfApi, snapshot_download
+        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
+
+        if not sys.stderr.isatty():
+            disable_progress_bars()
+        texts = [shards.NAMES, shards.TEMPLATES, f"{shards.SPLIT}/{shards.COUNT}"]
+        try:
+            info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
+            for patterns in (texts, [f"{shards.SPLIT}/*.tar"]):
+                snapshot_download(
+                    repository, repo_type="dataset", revision=info.sha, local_dir=root,
+                    allow_patterns=patterns,
+                )  # fmt: skip
+        except Exception as error:  # the hub and what it asks through raise what they like
+            raise DatasetError(
+                f"{where} is not whole in {root} and cannot be fetched "
+                f"({type(error).__name__}: {first_line(error)})."
+            ) from error
         tars = shards.shard_paths(root)
     if not tars:
         raise DatasetError(
@@ -220,28 +212,5 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     images = shards.web_dataset(name, tars)
     # The hub's library notes the commit; of what others fetched nothing is known.
     note = root / f".cache/huggingface/download/{shards.SPLIT}/{shards.COUNT}.metadata"
-    lines = note.read_text().splitlines() if note.is_file() else []
-    commit = f"@{lines[0]}" if lines else ""
+    commit = f"@{note.read_text().split()[0]}" if note.is_file() else ""
     return replace(images, facts={**images.facts, HUB: repository + commit})
-
-
-def _fetch(repository: str, root: Path) -> None:
-    """Fetch the texts and the split of a repository, of one revision, the shards last."""
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
-
-    if not sys.stderr.isatty():
-        disable_progress_bars()
-    texts = [shards.NAMES, shards.TEMPLATES, f"{shards.SPLIT}/{shards.COUNT}"]
-    try:
-        info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
-        for patterns in (texts, [f"{shards.SPLIT}/*.tar"]):
-            snapshot_download(
-                repository, repo_type="dataset", revision=info.sha, local_dir=root,
-                allow_patterns=patterns,
-            )  # fmt: skip
-    except Exception as error:  # the hub and what it asks through raise what they like
-        raise DatasetError(
-            f"https://huggingface.co/datasets/{repository} is not whole in "
-            f"{root} and cannot be fetched ({type(error).__name__}: {first_line(error)})."
-        ) from error

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.known_sets import by_keys, existing, first_place
@@ -18,25 +17,12 @@ from zsntta_cli.errors import DatasetError, first_line
 _TABLE = Path(__file__).with_name("imagenet_classes.tsv")
 
 
-class ImageNetClass(NamedTuple):
-    """One class of ImageNet."""
-
-    wnid: str  # of WordNet, the name of its folder
-    name: str  # for the prompt
-    subsets: str  # "a" and "r" where ImageNet-A and -R have it
-
-
 @cache
-def classes(subset: str = "") -> tuple[ImageNetClass, ...]:
-    """The 1000 classes in standard order, or the 200 of subset "a" or "r"."""
-    lines = _TABLE.read_text(encoding="utf-8").splitlines()
-    rows = [ImageNetClass(*line.split("\t")) for line in lines if not line.startswith("#")]
-    return tuple(row for row in rows if subset in row.subsets)
-
-
 def names_by_wnid(subset: str = "") -> dict[str, str]:
-    """The class names by their wnids, in standard order."""
-    return {row.wnid: row.name for row in classes(subset)}
+    """The 1000 class names by their wnids, in standard order; the 200 of subset "a" or "r"."""
+    lines = _TABLE.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {wnid: name for wnid, name, subsets in rows if subset in subsets}
 
 
 def by_wnid(name: str, root: Path, *, places: Sequence[str], subset: str = "") -> ImageSet:
@@ -46,33 +32,30 @@ def by_wnid(name: str, root: Path, *, places: Sequence[str], subset: str = "") -
 
 def by_number(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
     """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
-    names = {str(label): row.name for label, row in enumerate(classes())}
+    names = {str(label): name for label, name in enumerate(names_by_wnid().values())}
     return by_keys(name, {"": first_place(root, places)}, names)
 
 
 def validation(name: str, root: Path) -> ImageSet:
-    """The validation set: `imagenet/val/` by wnid, which is made of the published archives once."""
-    folder = root / "imagenet"
-    if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
-        _sort_archive(folder)
-    return by_keys(name, {"": existing(folder / "val")}, names_by_wnid())
+    """The validation set: `imagenet/val/` by wnid.
 
-
-def _sort_archive(folder: Path) -> None:
-    """Make `val/` of the tar of all validation images and the devkit, by torchvision.
+    It is made once of the tar of all images and the devkit, by torchvision.
 
     Raises:
         DatasetError: the devkit is not there, or one of them is not the published file.
     """
-    from torchvision.datasets import imagenet
+    folder = root / "imagenet"
+    if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
+        from torchvision.datasets import imagenet
 
-    begun = folder / ".val.unpacking"
-    try:
-        imagenet.parse_devkit_archive(folder)
-        _, wnids = imagenet.load_meta_file(folder)
-        imagenet.parse_val_archive(folder, wnids=wnids, folder=begun.name)
-        os.rename(begun, folder / "val")
-    except (RuntimeError, OSError) as error:
-        raise DatasetError(first_line(error)) from error
-    finally:
-        shutil.rmtree(begun, ignore_errors=True)
+        begun = folder / ".val.unpacking"
+        try:
+            imagenet.parse_devkit_archive(folder)
+            _, wnids = imagenet.load_meta_file(folder)
+            imagenet.parse_val_archive(folder, wnids=wnids, folder=begun.name)
+            os.rename(begun, folder / "val")
+        except (RuntimeError, OSError) as error:
+            raise DatasetError(first_line(error)) from error
+        finally:
+            shutil.rmtree(begun, ignore_errors=True)
+    return by_keys(name, {"": existing(folder / "val")}, names_by_wnid())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from zsntta_cli.datasets import decoding
@@ -20,7 +20,6 @@ UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  #
 # Keys of what a file records of how images were read.
 AS_SHOWN, DEEP = "as_shown", "bits"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
-_LARGEST = 2**30  # bytes of a file: more is no image, but a bomb
 _LOOKED_AT = 64  # images of a set whose bits are looked at, about
 _SHOWN = 3  # names of classes in a line
 _LIMIT_SEED = 0  # of the subset that --limit takes: always the same one
@@ -44,6 +43,7 @@ class ImageSet:
     labels_from: str = ""  # what told the labels: "folders", ".cls files"
     left_out: str = ""  # what of its files was not read, in words
     notes: Sequence[str] = ()  # what should be known of how it was read
+    files: Sequence[File] = ()  # (N,) that `read` decodes; none where it does something else
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -51,9 +51,8 @@ class ImageSet:
     def identity(self) -> dict[str, object]:
         """What a feature file records of its source."""
         digest = hashlib.sha256(self.fingerprint.encode())
-        digest.update("\0".join(self.sample_ids).encode(errors="surrogateescape"))
-        names = self.folder_names or self.class_names
-        digest.update("\0".join(names).encode(errors="surrogateescape"))
+        for names in (self.sample_ids, self.folder_names or self.class_names):
+            digest.update("\0".join(names).encode(errors="surrogateescape"))
         digest.update(self.labels.tobytes())
         return {
             "dataset": self.name, "images": len(self), "limit": self.limit,
@@ -80,69 +79,43 @@ def account(images: ImageSet) -> str:
     return f"{images.name}: {counted(len(images), 'image')}{some}, {told}{left_out}"
 
 
-@dataclass(frozen=True)
-class FileImages:
-    """Read image i of a list of files, wherever they lie."""
-
-    files: Sequence[File]
-    shown: bool = False  # as a viewer shows it, not as published
-
-    def __call__(self, i: int) -> Image.Image:
-        """The image, as RGB; OSError where it is broken."""
-        file = self.files[i]
-        if file.size > _LARGEST:
-            raise OSError(f"{file.size:,} bytes are no image")
-        content = file.read()
-        return decoding.as_shown(content).image if self.shown else decoding.as_extracted(content)
-
-    def reading(self) -> dict[str, object]:
-        """Whether there are pictures of more than 8 bits, which are brought to 8.
-
-        Looked at are some files alone, of formats that have such.
-        """
-        deep = [file for file in self.files if file.parts[-1].lower().endswith(_DEEP)]
-        looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
-        is_deep = any(decoding.is_deep(file.read) for file in looked_at)
-        return {DEEP: "8 of more bits"} if is_deep else {}
-
-
 def file_set(
-    name: str, files: Sequence[File], labels: Sequence[int], class_names: Sequence[str] = ()
+    name: str, files: Sequence[File], labels: ArrayLike, class_names: Sequence[str] = ()
 ) -> ImageSet:
-    """A set of image files; ids are their paths, and sizes in bytes tell them from others.
+    """A set of image files, as published; ids are paths, and sizes in bytes tell it from others.
+
+    Recorded is whether pictures have more than 8 bits, which are brought to 8: looked at are some
+    files alone, of formats that have such.
 
     Raises:
         DatasetError: a label has no class name.
     """
-    read = FileImages(files)
+    deep = [file for file in files if file.ending in _DEEP]
+    looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
+    is_deep = any(decoding.is_deep(file.read) for file in looked_at)
     return ImageSet(
-        name, read, _checked(labels, class_names), [file.id for file in files], class_names,
-        fingerprint=",".join(str(file.size) for file in files), reading=read.reading(),
+        name, lambda i: decoding.as_extracted(files[i].read()), _checked(labels, class_names),
+        [file.id for file in files], class_names, ",".join(str(file.size) for file in files),
+        reading={DEEP: "8 of more bits"} if is_deep else {}, files=files,
     )  # fmt: skip
 
 
 def array_set(
-    name: str,
-    blocks: Sequence[NDArray[np.uint8]],
-    labels: Sequence[int] | NDArray[np.integer],
-    class_names: Sequence[str],
+    name: str, pixels: NDArray[np.uint8], labels: ArrayLike, class_names: Sequence[str]
 ) -> ImageSet:
-    """A set of arrays (N, H, W, 3) of bytes, one after the other, of as many images each."""
-    digest = hashlib.sha256()
-    for block in blocks:
-        digest.update(np.ascontiguousarray(block).data)
-    size = len(blocks[0])
+    """A set of pixels (N, H, W, 3), whose ids are numbers.
 
-    def read(i: int) -> Image.Image:
-        return Image.fromarray(np.ascontiguousarray(blocks[i // size][i % size]))
+    Raises:
+        DatasetError: a label has no class name.
+    """
+    pixels = np.ascontiguousarray(pixels)
+    return ImageSet(
+        name, lambda i: Image.fromarray(pixels[i]), _checked(labels, class_names),
+        numbered(len(pixels)), class_names, hashlib.sha256(pixels.data).hexdigest(),
+    )  # fmt: skip
 
-    ids = numbered(len(labels))
-    return ImageSet(name, read, _checked(labels, class_names), ids, class_names, digest.hexdigest())
 
-
-def _checked(
-    labels: Sequence[int] | NDArray[np.integer], class_names: Sequence[str]
-) -> NDArray[np.int32]:
+def _checked(labels: ArrayLike, class_names: Sequence[str]) -> NDArray[np.int32]:
     array = np.asarray(labels, np.int32)
     highest = len(class_names) - 1 if class_names else array.max(initial=-1)
     if len(array) and not -1 <= array.min() <= array.max() <= highest:
@@ -155,10 +128,13 @@ def _checked(
 
 def as_shown(images: ImageSet) -> ImageSet:
     """The images as a viewer shows them, where they are files; others have nothing to turn."""
-    if not isinstance(images.read, FileImages):
+    if not images.files:
         return images
-    reading = {**images.reading, AS_SHOWN: True}
-    return replace(images, read=replace(images.read, shown=True), reading=reading)
+    return replace(
+        images,
+        read=lambda i: decoding.as_shown(images.files[i].read()).image,
+        reading={**images.reading, AS_SHOWN: True},
+    )
 
 
 def with_lists(images: ImageSet, lists: Sequence[Path]) -> ImageSet:
@@ -180,6 +156,7 @@ def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
         read=lambda i: images.read(int(rows[i])),
         labels=images.labels[rows],
         sample_ids=[images.sample_ids[i] for i in rows.tolist()],
+        files=[images.files[i] for i in rows.tolist()] if images.files else (),
     )
 
 

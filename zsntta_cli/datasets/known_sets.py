@@ -15,20 +15,9 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.datasets import tree
+from zsntta_cli.datasets.catalogue import ARCHIVES
 from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
 from zsntta_cli.errors import DatasetError, counted, first_of
-
-
-def first_place(root: Path, places: Sequence[str]) -> Path:
-    """The first of some places that is there; else an archive of one of their tops.
-
-    Raises:
-        FileNotFoundError: none is; it names the first.
-    """
-    tops = [place.partition("/")[0] for place in places]
-    packed = [f"{top}{ending}" for top in tops for ending in tree.ARCHIVES]
-    found = next((root / path for path in (*places, *packed) if (root / path).exists()), None)
-    return found or existing(root / places[0])
 
 
 def existing(path: Path) -> Path:
@@ -40,6 +29,21 @@ def existing(path: Path) -> Path:
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     return path
+
+
+def first_place(root: Path, places: Sequence[str]) -> Path:
+    """The first of some places that is there; else an archive of one of their tops.
+
+    Raises:
+        FileNotFoundError: none is; it names the first.
+    """
+    tops = [place.partition("/")[0] for place in places]
+    paths = [*places, *(f"{top}{ending}" for top in tops for ending in ARCHIVES)]
+    found = next((root / path for path in paths if (root / path).exists()), None)
+    return found or existing(root / places[0])
+
+
+# --- By class folders ---
 
 
 def by_folder(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
@@ -55,9 +59,9 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
     """
     left_out = tree.LeftOut()
     files = tree.images_in(place, within, left_out)
+    parts = [left_out.words()] if left_out.words() else []
     if not files:
-        words = f"; left out: {left_out.words()}" if left_out.words() else ""
-        raise DatasetError(f"no image in {place}{words}.")
+        raise DatasetError(f"no image in {place}{f'; left out: {parts[0]}' if parts else ''}.")
     classes = tree.in_order({file.parts[0] for file in files if len(file.parts) > 1})
     if classes and (beside := [file.id for file in files if len(file.parts) == 1]):
         raise DatasetError(
@@ -66,19 +70,16 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
         )
     index = {folder: label for label, folder in enumerate(classes)}
     labels = [index[file.parts[0]] if classes else -1 for file in files]
-    parts = [left_out.words()] if left_out.words() else []
     if classes and place.is_dir():
-        folders = [p.name for p in place.iterdir() if p.is_dir() and not tree.is_hidden(p.name)]
-        if empty := sorted({*folders} - {*classes}):
+        folders = {p.name for p in place.iterdir() if p.is_dir() and not tree.is_hidden(p.name)}
+        if empty := sorted(folders - index.keys()):
             count = counted(len(empty), "folder without images", "folders without images")
             parts.append(f"{count} ({first_of(empty)})")
     images = file_set(name, files, labels, classes)
     return replace(images, labels_from="folders" if classes else "", left_out=", ".join(parts))
 
 
-def by_keys(
-    name: str, places: Mapping[str, Path], names_by_folder: Mapping[str, str], within: str = ""
-) -> ImageSet:
+def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str, str]) -> ImageSet:
     """The images of class folders, in the order of their names' mapping, of places in a row.
 
     `places` are by what the ids of their images begin with.
@@ -86,31 +87,29 @@ def by_keys(
     Raises:
         DatasetError: a class without images, or images of another.
     """
-    files, labels = list[tree.File](), list[int]()
+    files, labels, count = list[tree.File](), list[int](), len(names_by_folder)
     for prefix, place in places.items():
-        by_folder: dict[str, list[tree.File]] = {folder: [] for folder in names_by_folder}
-        strange = set[str]()
-        for file in tree.images_in(place, within):
-            folder = file.parts[0] if len(file.parts) > 1 else "."
-            if folder not in by_folder:
-                strange.add(folder)
-                continue
-            parts = (*(part for part in prefix.split("/") if part), *file.parts)
-            by_folder[folder].append(tree.File(parts, file.size, file.read))
-        lacking = [folder for folder, found in by_folder.items() if not found]
-        if lacking:
+        by_class: dict[str, list[tree.File]] = {folder: [] for folder in names_by_folder}
+        for file in tree.images_in(place):
+            by_class.setdefault(file.parts[0] if len(file.parts) > 1 else ".", []).append(file)
+        strange = sorted(by_class.keys() - names_by_folder.keys())
+        if lacking := [folder for folder, found in by_class.items() if not found]:
             raise DatasetError(
-                f"{len(lacking):,} of {len(by_folder):,} classes have no image "
-                f"in {place}, such as {lacking[0]}"
-                f"{f'; it has {first_of(sorted(strange))}' if strange else ''}."
+                f"{len(lacking):,} of {count:,} classes have no image in {place}, such as "
+                f"{lacking[0]}{f'; it has {first_of(strange)}' if strange else ''}."
             )
         if strange:
             raise DatasetError(
-                f"{len(strange):,} folders in {place} are no class of it, such as {min(strange)}."
+                f"{len(strange):,} folders in {place} are no class of it, such as {strange[0]}."
             )
-        files += [file for found in by_folder.values() for file in found]
-        labels += [label for label, found in enumerate(by_folder.values()) for _ in found]
+        above = tuple(filter(None, prefix.split("/")))
+        for label, found in enumerate(by_class.values()):
+            files += [replace(file, parts=(*above, *file.parts)) for file in found]
+            labels += [label] * len(found)
     return file_set(name, files, labels, list(names_by_folder.values()))
+
+
+# --- By torchvision's classes, and by lists of their own ---
 
 
 def listed(
@@ -121,8 +120,7 @@ def listed(
     Raises:
         DatasetError: a file is missing, or a label has no class name.
     """
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
+    if missing := [path for path in paths if not path.is_file()]:
         raise DatasetError(
             f"{len(missing):,} of {len(paths):,} images are missing, such as {missing[0]}."
         )
@@ -144,12 +142,12 @@ def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
         test = of_test(root, train=False)
     except RuntimeError as error:
         files = [original.meta["filename"], *(file for file, _ in original.test_list)]
-        folder = root / original.base_folder
+        paths = [str(existing(root / original.base_folder / file)) for file in files]
         raise DatasetError(
-            f"{' and '.join(str(existing(folder / file)) for file in files)} are not the published "
-            f"files by their md5, and pickles of others are not opened"
+            f"{' and '.join(paths)} are not the published files by their md5, and pickles of "
+            f"others are not opened"
         ) from error
-    return array_set(name, [test.data], test.targets, test.classes)
+    return array_set(name, test.data, test.targets, test.classes)
 
 
 def svhn(name: str, root: Path) -> ImageSet:
@@ -159,7 +157,7 @@ def svhn(name: str, root: Path) -> ImageSet:
     of_any_checksum: Any = type("SVHN", (SVHN,), {"_check_integrity": lambda _: True})
     test = of_any_checksum(existing(root / "svhn" / "test_32x32.mat").parent, split="test")
     pixels, labels = test.data.transpose(0, 2, 3, 1), np.atleast_1d(test.labels)
-    return array_set(name, [pixels], labels, [*map(str, range(10))])
+    return array_set(name, pixels, labels, [*map(str, range(10))])
 
 
 def food101(name: str, root: Path) -> ImageSet:
@@ -179,12 +177,10 @@ def pets37(name: str, root: Path) -> ImageSet:
     """Oxford-IIIT Pet, trainval and test."""
     from torchvision.datasets import OxfordIIITPet
 
-    base = root / "oxford-iiit-pet"
-    existing(base / "images")
-    parts: list[Any] = [OxfordIIITPet(root, split) for split in ("trainval", "test")]
-    paths = [path for part in parts for path in part._images]
-    labels = [label for part in parts for label in part._labels]
-    return listed(name, base / "images", paths, labels, parts[0].classes)
+    base = existing(root / "oxford-iiit-pet" / "images")
+    train, test = (OxfordIIITPet(root, split) for split in ("trainval", "test"))
+    paths, labels = train._images + test._images, train._labels + test._labels
+    return listed(name, base, paths, labels, train.classes)
 
 
 def cars196(name: str, root: Path) -> ImageSet:
@@ -194,10 +190,9 @@ def cars196(name: str, root: Path) -> ImageSet:
     base = root / "stanford_cars"
     for file in ("devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"):
         existing(base / file)
-    parts: list[Any] = [StanfordCars(root, split) for split in ("train", "test")]
-    rows = [row for part in parts for row in part._samples]
-    paths, labels = [Path(path) for path, _ in rows], [int(label) for _, label in rows]
-    return listed(name, base, paths, labels, parts[0].classes)
+    train, test = (StanfordCars(root, split) for split in ("train", "test"))
+    paths, labels = zip(*train._samples, *test._samples, strict=True)
+    return listed(name, base, [*map(Path, paths)], labels, train.classes)
 
 
 def cub200(name: str, root: Path) -> ImageSet:
@@ -217,32 +212,31 @@ def cub200(name: str, root: Path) -> ImageSet:
     return listed(name, base / "images", paths, labels, names)
 
 
-# --- Sets whose images a file lists: OpenOOD 1.5's (2306.09301), CoOp's (arXiv 2109.01134) ---
+# --- OpenOOD 1.5's (2306.09301) and CoOp's (arXiv 2109.01134) ---
 
 
 def openood(name: str, root: Path, *, places: Sequence[str], list_file: str) -> ImageSet:
-    """A set of OpenOOD's: a folder or an archive; of it what the list has, where there is one."""
+    """A set of OpenOOD's: a folder or an archive; of it what the list has, where there is one.
+
+    Its lines are a path and a label, -1 for all.
+    """
     images = by_folder(name, root, places=places)
     folders = (root, root / "benchmark_imglist" / "imagenet")
-    files = (folder / file for folder in folders for file in (list_file, f"test_{list_file}"))
-    place = next((file for file in files if file.is_file()), None)
-    return _chosen(images, place, places[0]) if place else images
-
-
-def _chosen(images: ImageSet, listed: Path, path: str) -> ImageSet:
-    """The images of a list, whose lines are a path and a label; the label is -1 for all."""
-    paths = [line.rpartition(" ")[0].strip() for line in listed.read_text().splitlines() if line]
-    below = path.partition("/")[2]
-    ids = [p.removeprefix(f"{path}/").removeprefix(f"{below}/" if below else "") for p in paths]
-    rows = {sample_id: row for row, sample_id in enumerate(images.sample_ids)}
-    missing = [sample_id for sample_id in ids if sample_id not in rows]
+    lists = [folder / f"{part}{list_file}" for folder in folders for part in ("", "test_")]
+    if (list_path := next(filter(Path.is_file, lists), None)) is None:
+        return images
+    paths = [line.rpartition(" ")[0].strip() for line in list_path.read_text().splitlines() if line]
+    _, _, below = places[0].partition("/")
+    tops = (f"{places[0]}/", f"{below}/" if below else "")
+    ids = {path.removeprefix(tops[0]).removeprefix(tops[1]) for path in paths}
+    missing = sorted(ids - {*images.sample_ids})
     if missing or not ids:
         raise DatasetError(
-            f"{len(missing):,} of {len(ids):,} images of {listed} are "
+            f"{len(missing):,} of {len(ids):,} images of {list_path} are "
             f"missing{f', such as {missing[0]}' if missing else ''}."
         )
-    chosen = np.array(sorted({rows[sample_id] for sample_id in ids}), np.int64)
-    return with_lists(pick_rows(images, chosen), [listed])
+    rows = [row for row, sample_id in enumerate(images.sample_ids) if sample_id in ids]
+    return with_lists(pick_rows(images, np.array(rows)), [list_path])
 
 
 def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageSet:
@@ -259,8 +253,7 @@ def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageS
         raise DatasetError(f"the labels of {file} are not 0, 1, 2 and so on.")
     paths = [base / place.lstrip("/") for place, _, _ in parts["test"]]
     labels = [label for _, label, _ in parts["test"]]
-    found = listed(name, existing(base), paths, labels, list(names.values()))
-    return with_lists(found, [file])
+    return with_lists(listed(name, existing(base), paths, labels, [*names.values()]), [file])
 
 
 def aircraft(name: str, root: Path) -> ImageSet:
@@ -271,8 +264,7 @@ def aircraft(name: str, root: Path) -> ImageSet:
     rows = [line.partition(" ") for line in lines]
     labels = [class_names.index(variant) for _, _, variant in rows]
     paths = [base / "images" / f"{number}.jpg" for number, _, _ in rows]
-    images = listed(name, existing(base / "images"), paths, labels, class_names)
-    return with_lists(images, files)
+    return with_lists(listed(name, existing(base / "images"), paths, labels, class_names), files)
 
 
 def coop_imagenet(name: str, root: Path) -> ImageSet:

@@ -15,7 +15,6 @@ DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of fea
 # Keys of what a feature file says of its images beside what these are.
 SKIPPED = "skipped"  # key of the images that were left out as broken
 BESIDE = LISTS, HUB = "lists", "hub"
-_LONGEST = 200  # bytes: file systems take 255 with all that is added
 IMAGENET = "imagenet"
 # The released code's list: I, K, A, R, V. Methods have other defaults there (methods/__init__.py).
 # ImageNet-C is not on it, so it gets the defaults of all other sets.
@@ -23,10 +22,7 @@ _IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "i
 
 HF = "hf:"  # before what the library `datasets` loads
 CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # on the hub: who has web data sets, and their names
-LABEL = "?label="  # behind a path: what has the labels of shards
-_LABEL = re.compile(r"(.+)\?label=([^?/]+)")
-# Of such a set, by whomever.
-_REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))"
+_REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))"  # of such a set, by whomever
 # What of CLIP_benchmark's has the images and classes of a known set; of Cars, Pets and others it
 # has test splits alone.
 _SAME_SETS = {
@@ -35,6 +31,10 @@ _SAME_SETS = {
     "imagenetv2": "imagenet-v2", "imagenet-a": "imagenet-a", "imagenet-r": "imagenet-r",
     "imagenet-o": "imagenet-o",
 }  # fmt: skip
+_LABEL = "?label="  # behind a path: what has the labels of shards and lists
+_LONGEST = 200  # bytes of a name: file systems take 255 with all that is added
+_HALVES = r"\ud800-\udc7f\udd00-\udfff"  # half characters, which JSON can have, and no file's name
+OWN_NAMES = "up to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
 
 
 @dataclass(frozen=True)
@@ -45,25 +45,28 @@ class SetName:
     parameters: str = ""  # "fog:1"
     path: Path | None = None  # of NAME=PATH
     hub: str = ""  # "hf:ORG/NAME:SPLIT", or "clip-benchmark/wds_NAME"
-    label: str = ""  # the field of JSON, or the ending of files, that has the labels of shards
+    label: str = ""  # the column, field of JSON or ending of files that has the labels
 
     @classmethod
-    def parse(cls, text: str) -> "SetName":
-        """A name as it is typed or as a feature file has it."""
-        name, equals, path = text.partition("=")
-        base, _, parameters = name.partition(":")
-        label = ""
-        if not path.startswith(HF) and (asked := _LABEL.fullmatch(path)):
-            path, label = asked[1], asked[2]
-        if equals and path.startswith(HF):
-            return cls(base, parameters, hub=_absolute(path))
+    def parse(cls, text: "str | SetName") -> "SetName":
+        """A name as it is typed or as a feature file has it; one that is parsed stays so."""
+        if isinstance(text, SetName):
+            return text
         if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
             original = web[1].removeprefix(f"{CLIP_BENCHMARK}/{WEB}")
             return cls(_SAME_SETS.get(original, web[2]), hub=web[1])
-        if equals and path:  # "mine=" names no folder, least of all the one that one is in
-            path = os.path.expanduser(path)  # "~nobody" stays as it is
-            return cls(base, parameters, path=Path(path), label=label)
-        return cls(base, parameters)
+        name, _, place = text.partition("=")
+        base, _, parameters = name.partition(":")
+        if place.startswith(HF):  # a folder of this machine is that in any other folder
+            address = os.path.expanduser(re.sub(r"^hf:(//(datasets/)?)?", "", place))
+            is_here = address.startswith(("/", "./", "../"))
+            return cls(
+                base, parameters, hub=HF + (os.path.abspath(address) if is_here else address)
+            )
+        if not place:  # "mine=" names no folder, least of all the one that one is in
+            return cls(base, parameters)
+        place, _, label = place.partition(_LABEL)
+        return cls(base, parameters, Path(os.path.expanduser(place)), label=label)
 
     def __str__(self) -> str:
         return self.base + f":{self.parameters}" * bool(self.parameters)
@@ -82,7 +85,7 @@ class SetName:
     @property
     def bare(self) -> str:
         """The name of the noise type or the word list; of a data set all of it."""
-        return str(self).removeprefix(f"{self.kind}-") if self.kind != DATASET else str(self)
+        return str(self) if self.kind == DATASET else str(self).removeprefix(f"{self.kind}-")
 
     @property
     def family(self) -> str:
@@ -90,32 +93,10 @@ class SetName:
         is_own = self.path is not None or bool(self.parameters)
         return IMAGENET if self.base in _IMAGENET_SETS and not is_own else ""
 
-    def check_own(self, is_known: bool) -> None:
-        """Refuse a name that a set of one's own cannot have; `is_known`: the catalogue has it.
-
-        Raises:
-            DatasetError: reserved, or other characters than a file's name should have.
-        """
-        if is_known or self.kind != DATASET or not is_own_name(str(self)):
-            raise DatasetError(
-                f"'{short(str(self))}' cannot name a folder of images: take {OWN_NAMES}, and no "
-                f"known set's name."
-            )
-
-
-def _absolute(address: str) -> str:
-    """An `hf:` address, whose folder, if it is one of this machine, is that in any other folder."""
-    place = os.path.expanduser(re.sub(r"^hf:(//(datasets/)?)?", "", address))
-    return HF + (os.path.abspath(place) if place.startswith(("/", "./", "../")) else place)
-
-
-_NOT_PLAIN = r"^\.|^$|[/\x00-\x1f\x7f-\x9f]"
-OWN_NAMES = "up to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
-
 
 def is_own_name(text: str) -> bool:
     """Whether a set or an encoder of one's own may have a name."""
-    return bool(re.fullmatch(r"\w[\w.-]{0,99}", text)) and _fits(text)
+    return bool(re.fullmatch(r"\w[\w.-]{0,99}", text)) and len(text.encode()) <= _LONGEST
 
 
 def check_plain(what: str, name: object) -> None:
@@ -124,15 +105,13 @@ def check_plain(what: str, name: object) -> None:
     Raises:
         SettingsError: it is no text, too long, leads to another folder, or would be hidden.
     """
-    if not isinstance(name, str) or not _fits(name) or re.search(_NOT_PLAIN, name):
+    is_plain = (
+        isinstance(name, str)
+        and not re.search(rf"^\.|^$|[/\x00-\x1f\x7f-\x9f{_HALVES}]", name)
+        and len(name.encode(errors="surrogateescape")) <= _LONGEST
+    )
+    if not is_plain:
         raise SettingsError(f"{what} is {short(ascii(name))}, which cannot be the name of a file.")
-
-
-def _fits(name: str) -> bool:
-    try:
-        return len(name.encode(errors="surrogateescape")) <= _LONGEST
-    except UnicodeEncodeError:  # half a character, which JSON can have
-        return False
 
 
 def noise_name(noise_type: str) -> str:
@@ -154,4 +133,4 @@ def with_label(specs: Sequence[str], label: str) -> tuple[str, ...]:
     own = [spec for spec in specs if SetName.parse(spec).path]
     if not own:
         raise DatasetError("--label is for shards and lists of your own: --dataset NAME=PATH.tar.")
-    return tuple(f"{spec}{LABEL}{label}" if spec in own else spec for spec in specs)
+    return tuple(f"{spec}{_LABEL}{label}" if spec in own else spec for spec in specs)

@@ -59,18 +59,11 @@ def shard_paths(path: Path) -> list[Path]:
     """The tars of a pattern, or of a folder with nshards.txt, or of its split `test`; else none.
 
     Raises:
-        DatasetError: the folder has other splits alone, or more or fewer tars than it says.
+        DatasetError: the folder has more or fewer tars than it says.
     """
     if is_pattern(path):
         return [Path(one) for one in expand_braces(str(path))]
-    splits = {file.parent for pattern in (COUNT, f"*/{COUNT}") for file in path.glob(pattern)}
-    folder = next((folder for folder in (path, path / SPLIT) if folder in splits), None)
-    if folder is None and splits:
-        names = sorted(folder.name for folder in splits)
-        raise DatasetError(
-            f"{path} has no split {SPLIT}, but {', '.join(names)}: name "
-            f"one, as NAME={path / names[0]}."
-        )
+    folder = next((at for at in (path, path / SPLIT) if (at / COUNT).is_file()), None)
     if folder is None:
         return []
     text, there = (folder / COUNT).read_text().strip(), {file.name for file in folder.glob("*.tar")}
@@ -83,27 +76,14 @@ def shard_paths(path: Path) -> list[Path]:
     return [folder / file for file in expected]
 
 
-def groups(files: Sequence[File]) -> dict[str, dict[str, File]]:
-    """Files by their keys, with the folders above, and by their endings: `a/b` has `.jpg`, `.cls`.
-
-    A key ends at the first dot of a name or, where several images would have one, at the last.
-    """
-    ways = []
-    for cut in (str.partition, str.rpartition):
-        by_key: dict[str, dict[str, File]] = {}
-        for file in files:
-            stem, point, ending = cut(file.parts[-1], ".")
-            by_key.setdefault("/".join((*file.parts[:-1], stem)), {})[point + ending.lower()] = file
-        if all(len(_images_of(group)) < 2 for group in by_key.values()):
-            return by_key
-        ways.append(by_key)
-    return ways[0]
-
-
-def _images_of(group: dict[str, File]) -> list[File]:
-    """The image of a group: `.jpg` before `.mask.png`; several where no rule chooses."""
-    plain = [group[ending] for ending in group if ending in SUFFIXES]
-    return plain or [file for file in group.values() if file.is_image]
+def _by_key(files: Sequence[File]) -> dict[str, dict[str, File]]:
+    """Files by keys, with the folders above, and by endings: `a/b` has `.jpg`, `.cls`."""
+    by_key: dict[str, dict[str, File]] = {}
+    for file in files:
+        stem, point, ending = file.parts[-1].partition(".")
+        key = "/".join((*file.parts[:-1], stem))
+        by_key.setdefault(key, {})[point + ending.lower()] = file
+    return by_key
 
 
 def is_shard(files: Sequence[File]) -> bool:
@@ -111,14 +91,11 @@ def is_shard(files: Sequence[File]) -> bool:
 
     Not where folders have classes; with `.cls` wherever they lie.
     """
-    samples = [group for group in groups(files).values() if _images_of(group)]
-    beside = Counter(e for group in samples for e in group if not group[e].is_image)
-    endings = [ending for ending, count in beside.items() if 2 * count >= len(samples)]
-    folders = {
-        file.parts[0]
-        for file in below_shared([f for f in files if f.is_image])
-        if len(file.parts) > 1
-    }
+    images = [file for file in files if file.is_image]
+    groups = [g for g in _by_key(files).values() if any(file.is_image for file in g.values())]
+    beside = Counter(e for group in groups for e in group if not group[e].is_image)
+    endings = {ending for ending, count in beside.items() if 2 * count >= len(groups)}
+    folders = {file.parts[0] for file in below_shared(images) if len(file.parts) > 1}
     return ".cls" in endings or (bool(endings) and len(folders) < 2)
 
 
@@ -135,33 +112,34 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     samples = [sample for tar in tars for sample in _samples(tar, label, left_out)]
     if not samples:
         raise DatasetError(f"no image in {where}.")
-    lists = {file: _beside(tars[0], file) for file in (NAMES, TEMPLATES)}
-    names, told, note = _lines(lists[NAMES]), [sample.label for sample in samples], ""
+    lists = [_beside(tars[0], file) for file in (NAMES, TEMPLATES)]
+    names, templates = (_lines(path) for path in lists)
+    told, note = [sample.label for sample in samples], ""
     spelt = {label for label in told if isinstance(label, str)}
     captions = spelt - {*names}
     if captions and all(map(str.isdecimal, spelt)):
         told = [int(label) if isinstance(label, str) else label for label in told]
     elif captions and not label:
-        are_names = any(one in names for one in told) if names else 2 * len(captions) <= len(told)
+        are_names = spelt - captions if names else 2 * len(captions) <= len(told)
         if not are_names and not any(isinstance(one, int) for one in told):
             note = f"texts are captions and no classes: {len(captions):,} of {len(told):,} differ"
             told = [None] * len(told)
     labels, class_names = labels_told(where, told, names)
-    others, tellers = _others(samples[0].files), {s.teller: 0 for s in samples if s.teller}
-    if label and not tellers:
-        raise DatasetError(
-            f"no sample of {where} has a label '{label}': the files beside the "
-            f"images have {others}."
-        )
-    if others and max(labels) < 0:
+    tellers = dict.fromkeys(sample.teller for sample in samples if sample.teller)
+    if max(labels) < 0 and (others := _others(samples[0].files)):
+        if label and not tellers:
+            raise DatasetError(
+                f"no sample of {where} has a label '{label}': the files beside the "
+                f"images have {others}."
+            )
         note = note or "no labels"
         note += f": files beside the images have {others}, and --label FIELD takes labels from one"
     further = sum(f.is_image for sample in samples for f in sample.files.values()) - len(samples)
     words = [counted(further, "further image") + " of samples"] * bool(further)
     images = file_set(name, [sample.image for sample in samples], labels, class_names)
     return replace(
-        with_lists(images, [path for path in lists.values() if path]),
-        templates=_templates(_lines(lists[TEMPLATES])),
+        with_lists(images, [path for path in lists if path]),
+        templates=_templates(templates),
         labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
         notes=[note] if note else [],
@@ -169,12 +147,14 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
 
 
 def _samples(tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
-    """The samples of a tar, by key."""
-    for key, files in groups(files_in(tar, left_out)).items():
-        images = _images_of(files)
+    """The samples of a tar, by key; of several images the one without more endings."""
+    for key, files in _by_key(files_in(tar, left_out)).items():
+        plain = [files[ending] for ending in files if ending in SUFFIXES]
+        images = plain or [file for file in files.values() if file.is_image]
         if len(images) > 1:
             raise DatasetError(
-                f"{tar} has two images with the key {key}: {images[0].id} and {images[1].id}."
+                f"{tar} has two images with the key {key}, up to the first dot: {images[0].id} and "
+                f"{images[1].id}."
             )
         for image in images:
             try:
@@ -195,14 +175,16 @@ def _told(files: dict[str, File], label: str) -> tuple[Told, str]:
     """
     endings = (".json", f".{label.removeprefix('.')}") if label else (".cls", ".json", ".txt")
     for ending in filter(files.__contains__, endings):
-        told: Any = files[ending].read().decode("utf-8-sig").strip()[:_KEPT] or None
+        told: Any = files[ending].read().decode("utf-8-sig").strip()
         if ending == ".json":
-            values = _json(files)
-            told = next((values[f] for f in ([label] if label else _FIELDS) if f in values), None)
-            told = told[:_KEPT].strip() if isinstance(told, str) else None if told == -1 else told
+            values, fields = _json(files), [label] if label else _FIELDS
+            told = next((values[field] for field in fields if field in values), None)
+            told = None if told == -1 else told
         elif ending == ".cls" and not label:
-            told = int(told or "")
-        if not isinstance(told, str | None) and not (type(told) is int and 0 <= told < 10**9):
+            told = int(told)
+        if isinstance(told, str):
+            told = told.strip()[:_KEPT] or None
+        elif told is not None and not (type(told) is int and 0 <= told < 10**9):
             raise ValueError(f"{short(str(told))} is no name and no number from 0")
         if told is not None:
             return told, f"{ending} files" + f" ('{label}')" * bool(label and ending == ".json")
@@ -217,12 +199,8 @@ def _json(files: dict[str, File]) -> dict[str, Any]:
 
 def _others(files: dict[str, File]) -> str:
     """What of a sample's files may have its label: fields of its .json, endings of other files."""
-    try:
-        fields = list(_json(files))
-    except (OSError, ValueError, RecursionError):
-        fields = []
     usual = (*SUFFIXES, ".cls", ".json", ".txt")
-    return ", ".join([*fields, *(ending for ending in files if ending not in usual)])
+    return ", ".join([*_json(files), *(ending for ending in files if ending not in usual)])
 
 
 def _beside(tar: Path, file: str) -> Path | None:

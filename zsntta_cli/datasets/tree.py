@@ -1,13 +1,11 @@
-"""The files of a folder, a .tar or a .zip as one list, whatever they lie in; sets by class folders.
+"""The files of a folder, a .tar or a .zip as one list, whatever they lie in.
 
 Nothing is unpacked. What is hidden, what systems and tools put beside images, and what is no
 image is left out and counted: `every_file` is the list and `LeftOut` the count, for data sets and
 for photos alike.
 """
 
-import contextlib
 import os
-import re
 import shlex
 import stat
 import tarfile
@@ -18,37 +16,30 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import NoReturn
 
+from zsntta_cli.datasets.catalogue import ARCHIVES
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
-ARCHIVES = (".tar", ".zip")  # that are read where they lie
 COMPRESSED = (".tar.gz", ".tgz")  # that are unpacked before they are read
-# Folders of systems and tools that do not begin with a dot, in lower case.
+# Folders of systems and tools that do not begin with a dot, in lower case: of macOS, Windows,
+# Linux, network storage (Synology, QNAP, NetApp, Nextcloud) and programs.
 TOOL_FOLDERS = frozenset({
-    "__macosx", "network trash folder", "temporary items", "thevolumesettingsfolder",  # macOS
-    "$recycle.bin", "recycler", "recycled", "system volume information", "$extend",  # Windows
-    "found.000",  # Windows: pieces that chkdsk saved
-    "lost+found",  # Linux
-    "@eadir", "#recycle", "#snapshot", "@tmp", "@sharebin", "@synoresource",  # Synology
-    "@recycle", "@recently-snapshot", "@__thumb",  # QNAP
-    "~snapshot",  # NetApp
-    "files_trashbin", "files_versions",  # Nextcloud
-    "ipod photo cache",  # iTunes
-    "node_modules", "__pycache__",
+    "__macosx", "network trash folder", "temporary items", "thevolumesettingsfolder",
+    "$recycle.bin", "recycler", "recycled", "system volume information", "$extend", "found.000",
+    "lost+found", "@eadir", "#recycle", "#snapshot", "@tmp", "@sharebin", "@synoresource",
+    "@recycle", "@recently-snapshot", "@__thumb", "~snapshot", "files_trashbin", "files_versions",
+    "ipod photo cache", "node_modules", "__pycache__",
 })  # fmt: skip
 BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
-_NUMBERED = re.compile(r"(\D*)(\d{1,9})((?:\.\D{1,4})?)")  # 7, class_7, 7.th
 _KINDS = 6  # endings that a line names
-
 
 # Why a file of the list is left out.
 HIDDEN, HIDDEN_FOLDER = "hidden", "hidden folder"
 LINKED, OUTSIDE = "linked", "outside"  # of archives: links, and paths that lead out
 UNREADABLE = "unreadable"  # links to nothing, pipes, devices
-CLOSED = "closed"  # a folder that cannot be looked into
 
 
 @dataclass(frozen=True)
@@ -123,29 +114,35 @@ def is_hidden(name: str) -> bool:
 def every_file(path: Path, all_folders: bool = False) -> list[File]:
     """All files of a folder, a .tar or a .zip, ordered by their paths; some say why to leave them.
 
-    Links of a folder are followed, and each folder is listed once; a hidden one, unless
-    `all_folders` are looked into, and one that cannot be listed are in the list themselves. Of two
-    members of an archive with one path it has the later, as tar does.
+    Links of a folder are followed, and each folder is listed once; a hidden one is in the list
+    itself, unless `all_folders` are looked into. Of two members of an archive with one path it has
+    the later, as tar does.
 
     Raises:
-        DatasetError: there is nothing, or no whole archive.
+        DatasetError: there is nothing, no whole archive, or a folder that cannot be listed: it may
+            hold images, and without them numbers are wrong.
     """
-    found = _of_folder(path, all_folders) if path.is_dir() else _of_archive(path)
-    files = {file.parts: file for file in (_told_hidden(one, all_folders) for one in found)}
+    files = dict[tuple[str, ...], File]()
+    try:
+        for file in _of_folder(path, all_folders) if path.is_dir() else _of_archive(path):
+            *folders, name = file.parts
+            hidden = next((i for i, folder in enumerate(folders, 1) if is_hidden(folder)), 0)
+            if file.left_out:
+                listed = file
+            elif hidden and not all_folders:
+                listed = File(file.parts[:hidden], 0, bytes, HIDDEN_FOLDER)
+            else:
+                listed = replace(file, left_out=HIDDEN) if is_hidden(name) else file
+            files[listed.parts] = listed
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read ({first_line(error)}).") from error
     return [files[parts] for parts in sorted(files)]
 
 
 def files_in(path: Path, left_out: LeftOut | None = None) -> list[File]:
-    """The files of a folder, a .tar or a .zip that are not left out, ordered by their paths.
-
-    Raises:
-        DatasetError: there is nothing, or no whole archive. OSError: a folder cannot be listed; it
-            may hold images, and without them numbers are wrong.
-    """
+    """The files of `every_file` that are not left out."""
     files, left_out = every_file(path), left_out or LeftOut()
     for file in files:
-        if file.left_out == CLOSED:
-            file.read()
         if file.left_out:
             left_out.add(file)
     return [file for file in files if not file.left_out]
@@ -167,50 +164,44 @@ def images_in(path: Path, within: str = "", left_out: LeftOut | None = None) -> 
     return below_shared([image for image in images if within in image.parts[:-1]] or images)
 
 
-def _told_hidden(file: File, all_folders: bool) -> File:
-    """The file, left out if it is hidden; in place of one in a hidden folder the folder."""
-    if file.left_out:
-        return file
-    *folders, name = file.parts
-    hidden = next((i for i, folder in enumerate(folders) if is_hidden(folder)), None)
-    if hidden is not None and not all_folders:
-        return File(file.parts[: hidden + 1], 0, file.read, HIDDEN_FOLDER)
-    return replace(file, left_out=HIDDEN) if is_hidden(name) else file
+def below_shared(files: Sequence[File]) -> list[File]:
+    """Files without the folders that all have in common."""
+    levels = zip(*(file.parts[:-1] for file in files), strict=False)
+    depth = sum(1 for _ in takewhile(lambda names: len({*names}) == 1, levels))
+    return [replace(file, parts=file.parts[depth:]) for file in files]
 
 
-def _of_folder(path: Path, all_folders: bool) -> Iterator[File]:
-    seen, closed = set[tuple[int, int]](), list[OSError]()
-    for at, folders, names in os.walk(path, onerror=closed.append, followlinks=True):
+def in_order(folders: Iterable[str]) -> list[str]:
+    """Class folders in the order of their labels: by number where all are numbers."""
+    names = sorted(folders)
+    return sorted(names, key=int) if all(map(str.isdecimal, names)) else names
+
+
+def _of_folder(top: Path, all_folders: bool) -> Iterator[File]:
+    seen = set[tuple[int, int]]()
+    for at, folders, names in os.walk(top, onerror=_refuse, followlinks=True):
         status = os.stat(at)
         if (status.st_dev, status.st_ino) in seen:  # a link led here once more
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
-        parts = Path(at).relative_to(path).parts
+        parts = Path(at).relative_to(top).parts
         hidden = {name for name in folders if is_hidden(name) and not all_folders}
-        yield from (_left((*parts, name), HIDDEN_FOLDER) for name in hidden)
+        yield from (File((*parts, name), 0, bytes, HIDDEN_FOLDER) for name in hidden)
         folders[:] = sorted({*folders} - hidden)
         for name in names:
-            file, size = Path(at, name), -1
-            with contextlib.suppress(OSError):  # of a link to nothing
-                status = file.stat()
-                size = status.st_size if stat.S_ISREG(status.st_mode) else -1
-            if size < 0:
-                yield _left((*parts, name), UNREADABLE)
+            path = Path(at, name)
+            if path.is_file():
+                yield File((*parts, name), path.stat().st_size, path.read_bytes)
             else:
-                yield File((*parts, name), size, file.read_bytes)
-    for error in closed:
-        yield _left(Path(error.filename).relative_to(path).parts, CLOSED, error)
+                yield File((*parts, name), 0, bytes, UNREADABLE)
 
 
-def _left(parts: tuple[str, ...], why: str, error: OSError | None = None) -> File:
-    def read() -> NoReturn:
-        raise error or OSError("it is no regular file")
-
-    return File(parts, 0, read, why)
+def _refuse(error: OSError) -> None:
+    raise error
 
 
-def _of_archive(path: Path) -> list[File]:
+def _of_archive(path: Path) -> Iterator[File]:
     name = path.name.lower()
     if not path.is_file() or not name.endswith((*ARCHIVES, *COMPRESSED)):
         raise DatasetError(f"there is no folder, .tar or .zip at {path}.")
@@ -224,11 +215,9 @@ def _of_archive(path: Path) -> list[File]:
         raise DatasetError(
             f"{path} is no whole {kind} archive ({first_line(error)}): get it again."
         ) from error
-    return [
-        replace(file, left_out=OUTSIDE) if ".." in file.parts or "/" in file.parts[:1] else file
-        for file in files
-        if file.parts
-    ]
+    for file in filter(lambda file: file.parts, files):
+        leads_out = ".." in file.parts or file.parts[0] == "/"
+        yield replace(file, left_out=OUTSIDE) if leads_out else file
 
 
 def _of_tar(path: Path) -> Iterator[File]:
@@ -241,7 +230,7 @@ def _of_tar(path: Path) -> Iterator[File]:
                 yield File(parts, entry.size, read)
             elif not entry.isdir():
                 is_link = entry.issym() or entry.islnk()
-                yield _left(parts, LINKED if is_link else UNREADABLE)
+                yield File(parts, 0, bytes, LINKED if is_link else UNREADABLE)
         file.seek(tar.offset)  # tarfile takes a cut between two members for the end
         if file.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError(f"cut off or damaged at byte {tar.offset:,}")
@@ -267,25 +256,6 @@ def _of_zip(path: Path) -> Iterator[File]:
     for info in archive.infolist():
         parts = PurePosixPath(info.filename).parts
         if stat.S_ISLNK(info.external_attr >> 16):
-            yield _left(parts, LINKED)
+            yield File(parts, 0, bytes, LINKED)
         elif not info.is_dir():
             yield File(parts, info.file_size, partial(read, info.filename))
-
-
-def below_shared(files: Sequence[File]) -> list[File]:
-    """Files without the folders that all have in common."""
-    folders = [file.parts[:-1] for file in files] or [()]
-    first, last = min(folders), max(folders)  # what these two share, all between them do
-    levels = zip(first, last, strict=False)
-    depth = next((i for i, (a, b) in enumerate(levels) if a != b), min(len(first), len(last)))
-    return [File(file.parts[depth:], file.size, file.read) for file in files]
-
-
-def in_order(folders: Iterable[str]) -> list[str]:
-    """Class folders in the order of their labels: by number where they differ in nothing else."""
-    names = sorted(folders)
-    matches = [_NUMBERED.fullmatch(name) for name in names]
-    numbers = {int(match[2]): match[0] for match in matches if match}
-    if len({(match[1], match[3]) if match else None for match in matches}) > 1:
-        return names
-    return [numbers[i] for i in sorted(numbers)] if len(numbers) == len(names) else names

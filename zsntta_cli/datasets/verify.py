@@ -1,13 +1,12 @@
 """Whether a set that was read is as the catalogue says, and what tells it from others."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 
-from zsntta_cli.datasets import miscounted, whole_counts
+from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.images import UNREADABLE, ImageSet
 from zsntta_cli.datasets.names import LISTS
@@ -18,34 +17,29 @@ _CHUNK = 1024  # images that wait for a thread at a time
 
 def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
     """What is wrong with a set that was read, its images unopened; nothing if all is well."""
-    classes = len(images.class_names)
+    names, used = images.class_names, {*np.unique(images.labels).tolist()}
     if expected is not None:
-        if miscounted(images.name, len(images)):
-            wanted = whole_counts(images.name)[0]
-            yield f"{counted(len(images), 'image')}, must be {wanted:,}"
-        if classes != expected.classes and (classes or expected.role != "ood"):
-            yield f"{counted(classes, 'class', 'classes')}, must be {expected.classes}"
+        if count := miscounted(images.name, len(images)):
+            yield count
+        if len(names) != expected.classes and (names or expected.role != "ood"):
+            yield f"{counted(len(names), 'class', 'classes')}, must be {expected.classes}"
     if twice := len(images) - len(set(images.sample_ids)):
         yield f"{twice:,} sample ids are there twice"
-    if not images.class_names:
-        return
-    wrong = (images.labels < 0) | (images.labels >= classes)
-    if wrong.any():
-        yield f"{wrong.sum():,} labels are not within 0 and {classes - 1}"
-    if without := sorted(set(range(classes)) - set(np.unique(images.labels).tolist())):
+    if names and (wrong := np.count_nonzero((images.labels < 0) | (images.labels >= len(names)))):
+        yield f"{wrong:,} labels are not within 0 and {len(names) - 1}"
+    if names and (without := [name for label, name in enumerate(names) if label not in used]):
         what = counted(len(without), "class", "classes")
-        yield f"{what} without an image (the first is '{images.class_names[without[0]]}')"
+        yield f"{what} without an image (the first is '{without[0]}')"
 
 
 def facts(images: ImageSet) -> Iterator[str]:
     """What should be known of how a set was read, and what tells it from others: its digests."""
     yield from images.notes
-    lists: Mapping[str, str] = {
-        "its sample ids": _digest(images.sample_ids),
-        **({"its class names": _digest(images.class_names)} if images.class_names else {}),
-        **images.facts.get(LISTS, {}),
-    }
-    yield from (f"sha256 of {name}: {digest}" for name, digest in lists.items())
+    yield f"sha256 of its sample ids: {_digest(images.sample_ids)}"
+    if images.class_names:
+        yield f"sha256 of its class names: {_digest(images.class_names)}"
+    for name, digest in images.facts.get(LISTS, {}).items():
+        yield f"sha256 of {name}: {digest}"
 
 
 def _digest(lines: Sequence[str]) -> str:
@@ -56,19 +50,18 @@ def _digest(lines: Sequence[str]) -> str:
 
 def broken(images: ImageSet, advance: Callable[[int], None], workers: int) -> Iterator[str]:
     """Open every image, by threads: the ids of those that cannot be read, and why."""
+
+    def reason(i: int) -> str:
+        try:
+            images.read(i)
+        except UNREADABLE as error:
+            return first_line(error)
+        return ""
+
     with ThreadPoolExecutor(workers) as threads:
         for start in range(0, len(images), _CHUNK):
             rows = range(start, min(start + _CHUNK, len(images)))
-            for i, reason in zip(rows, threads.map(partial(_reason, images), rows), strict=True):
+            for i, why in zip(rows, threads.map(reason, rows), strict=True):
                 advance(1)
-                if reason:
-                    yield f"{images.sample_ids[i]}: {reason}"
-
-
-def _reason(images: ImageSet, i: int) -> str:
-    """Why an image cannot be read, nothing if it can."""
-    try:
-        images.read(i)
-    except UNREADABLE as error:
-        return first_line(error)
-    return ""
+                if why:
+                    yield f"{images.sample_ids[i]}: {why}"

@@ -14,11 +14,10 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.datasets.lists import OF_PHOTOS, found, read_list
+from zsntta_cli.datasets.catalogue import ARCHIVES
+from zsntta_cli.datasets.lists import OF_PHOTOS, read_list
 from zsntta_cli.datasets.shards import expand_braces, is_pattern
 from zsntta_cli.datasets.tree import (
-    ARCHIVES,
-    CLOSED,
     COMPRESSED,
     SUFFIXES,
     UNREADABLE,
@@ -195,18 +194,16 @@ def photos_in(path: Path, left_out: LeftOut, all_folders: bool = False) -> Itera
     """The images of a folder or an archive, ordered by the parts of their paths.
 
     What calls itself a picture is one, also a link to nothing, which raises an error when it is
-    read; so is a folder that cannot be listed. All else is counted.
+    read. All else is counted.
 
     Raises:
-        DatasetError: the archive cannot be read, or is incomplete.
+        DatasetError: a folder or the archive cannot be read, or is incomplete.
     """
     is_folder = path.is_dir()
     for file in every_file(path, all_folders):
         # exiftool keeps old pictures as .jpg_original.
         is_photo = file.ending.removesuffix("_original") in _PHOTOS
-        if file.left_out == CLOSED:
-            yield Photo(str(path.joinpath(*file.parts)), file.read)
-        elif not is_photo or file.left_out not in ("", UNREADABLE):
+        if not is_photo or file.left_out not in ("", UNREADABLE):
             left_out.add(file, path)
         elif is_folder:
             yield of_file(path.joinpath(*file.parts))
@@ -253,8 +250,9 @@ def _of_list(path: Path) -> list[Photo]:
     """The images of a list; a relative path is searched from the working folder, then its own."""
     photos = []
     for name, *_ in read_list(path):
-        place = None if "://" in name else found(Path(), name) or found(path.parent, name)
-        photos.append(_named(str(place or name)))
+        beside = path.parent / name
+        is_beside = "\0" not in name and not Path(name).exists() and beside.exists()
+        photos.append(_named(str(beside) if is_beside else name))
     return photos
 
 

@@ -146,7 +146,7 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
             kept += 1
             continue
         entry = datasets.CATALOGUE.get(SetName.parse(step.name).base)
-        lacks = entry and entry.layout and not datasets.is_there(step.name, plan.data_root)
+        lacks = entry and not entry.is_there(plan.data_root)
         if entry and lacks and entry.downloads:
             megabytes[SetName.parse(step.name).base] = entry.megabytes
         is_missing = lacks and entry and not entry.downloads and step.name not in given

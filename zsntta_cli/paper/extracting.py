@@ -57,7 +57,7 @@ def paper_extractions(
             for name in sets
             if not feature_path(wishes.root, folder, name).exists()
             and not datasets.known(name).downloads
-            and not datasets.is_there(name, data_root)
+            and not datasets.known(name).is_there(data_root)
         ]
         possible = [run for run in of_encoder if not {run.id_set, run.ood_set} & {*absent}]
         present = tuple(name for name in sets if name not in absent)

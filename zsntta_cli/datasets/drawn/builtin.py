@@ -12,8 +12,7 @@ through the encoder's normal preprocessing.
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,6 @@ from zsntta_cli.settings import NOISE_TYPES
 
 VERSION = 1  # of the rendering: raise it when pictures change, caches then miss
 
-
 _PRINTED = replace(
     HELD_OUT,
     styles={"plain": 3, "outlined": 2, "blurry": 1, "faded": 2, "colourless": 2},
@@ -53,76 +51,54 @@ _SKETCHBOOK = replace(
     styles={"sketched": 4, "outlined": 2, "plain": 2, "faded": 1, "pixelated": 1},
     backgrounds=("gradient", "scribbled", "blotchy", "striped"),
 )
-
-
-_LOOKS: dict[str, tuple[tuple[Concept, ...], Distribution | None]] = {  # what they show, and how
+_LOOKS: dict[str, tuple[tuple[Concept, ...], Distribution]] = {  # what they show, and how
     "shapes": (SHAPES, HELD_OUT),  # in every style and light
     "glyphs": (LETTERS, _PRINTED),
     "textures": (SURFACES, _CLOSE_UP),
     "other-shapes": (OTHER_SHAPES, _SKETCHBOOK),
-    "digits": (NUMERALS, None),  # scikit-learn's scans of 8 x 8 pixels, enlarged
 }
 
 
-class RenderedImages:
-    """The images of one built-in set. Cheap to make, to pickle and to share."""
+def render(name: str) -> ImageSet:
+    """The images of a set of the catalogue's BUILTIN, RGB of 32 x 32; KeyError for another.
 
-    def __init__(self, name: str) -> None:
-        """`name` is one of the catalogue's BUILTIN; raises KeyError for another."""
-        self.name, self.count, prompt = name, BUILTIN[name].images, BUILTIN[name].prompt
-        self._concepts, self._distribution = _LOOKS[name]
-        # As they stand in the catalogue's prompt.
-        self.class_names = [c.name if c.kind in prompt else c.noun for c in self._concepts]
+    Ids are such as "shapes/00001-square". Labels are cyclic where images are rendered.
+    """
+    entry = BUILTIN[name]
+    if name == "digits":
+        concepts, (read, labels) = NUMERALS, _scanned()
+    else:
+        concepts, distribution = _LOOKS[name]
+        labels = (np.arange(entry.images) % len(concepts)).astype(np.int32)
 
-    def __len__(self) -> int:
-        return self.count
+        def read(i: int) -> Image.Image:
+            gen = np.random.Generator(np.random.PCG64((zlib.crc32(name.encode()), VERSION, i)))
+            return Image.fromarray(draw(concepts[i % len(concepts)], distribution, gen).pixels)
 
-    @property
-    def labels(self) -> NDArray[np.int32]:
-        """Class of every image: cyclic where rendered, scikit-learn's own for digits."""
-        if self._distribution is None:
-            return _load_digits()[1]
-        return (np.arange(self.count) % len(self._concepts)).astype(np.int32)
-
-    @property
-    def sample_ids(self) -> list[str]:
-        """Names such as "shapes/00001-square"."""
-        slugs = [name.lower().replace(" ", "-") for name in self.class_names]
-        return [f"{self.name}/{i:05}-{slugs[label]}" for i, label in enumerate(self.labels)]
-
-    def image(self, i: int) -> Image.Image:
-        """Draw image i (RGB, 32 x 32)."""
-        if not 0 <= i < self.count:
-            raise IndexError(f"{self.name} has {self.count} images, no image {i}")
-        if self._distribution is None:
-            grey = np.rint(_load_digits()[0][i] * (255 / 16)).astype(np.uint8)
-            large = Image.fromarray(grey).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-            return large.convert("RGB")
-        gen = np.random.Generator(np.random.PCG64((zlib.crc32(self.name.encode()), VERSION, i)))
-        concept = self._concepts[i % len(self._concepts)]
-        return Image.fromarray(draw(concept, self._distribution, gen).pixels)
-
-    __call__ = image
+    # As they stand in the catalogue's prompt.
+    names = [c.name if c.kind in entry.prompt else c.noun for c in concepts]
+    slugs = [class_name.lower().replace(" ", "-") for class_name in names]
+    ids = [f"{name}/{i:05}-{slugs[label]}" for i, label in enumerate(labels)]
+    return ImageSet(name, read, labels, ids, names, f"rendering {VERSION}")
 
 
-render = RenderedImages
-
-
-@cache
-def _load_digits() -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return scikit-learn's digits, (1797, 8, 8) in 0 ... 16, and their labels."""
+def _scanned() -> tuple[Callable[[int], Image.Image], NDArray[np.int32]]:
+    """Scikit-learn's scans of handwritten digits, 8 x 8 pixels from 0 to 16, and their labels."""
     from sklearn.datasets import load_digits  # slow to import, and only digits need it
 
-    data = load_digits()
-    return data.images, data.target.astype(np.int32)
+    digits = load_digits()
+
+    def read(i: int) -> Image.Image:
+        grey = np.rint(digits.images[i] * (255 / 16)).astype(np.uint8)
+        large = Image.fromarray(grey).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
+        return large.convert("RGB")
+
+    return read, digits.target.astype(np.int32)
 
 
 def read(name: str, _root: Path) -> ImageSet:
     """A built-in set; needs no files."""
-    images = RenderedImages(name)
-    return ImageSet(
-        name, images, images.labels, images.sample_ids, images.class_names, f"rendering {VERSION}"
-    )
+    return render(name)
 
 
 _SALT = 0.025  # share of values that salt-and-pepper sets to the maximum
@@ -136,29 +112,15 @@ _DRAW: dict[str, _Draw] = {
 }
 
 
-@dataclass(frozen=True)
-class _NoiseImage:
-    """Draw noise image i."""
-
-    noise_type: str
-    seed: int
-    size: int
-
-    def __call__(self, i: int) -> Image.Image:
-        generator = np.random.Generator(np.random.PCG64([self.seed, i]))
-        values = _DRAW[self.noise_type](generator, (self.size, self.size, 3))
-        low, high = values.min(), values.max()
-        scaled = (values - low) / (high - low or 1) * 255
-        return Image.fromarray(scaled.astype(np.uint8))
-
-
 def noise_images(noise_type: str, count: int, size: int, seed: int = 0) -> ImageSet:
     """`count` noise images of the encoder's image size."""
     assert noise_type in NOISE_TYPES
-    return ImageSet(
-        noise_name(noise_type),
-        _NoiseImage(noise_type, seed, size),
-        np.full(count, -1, np.int32),
-        numbered(count),
-        fingerprint=f"{noise_type} seed {seed} size {size}",
-    )
+
+    def read(i: int) -> Image.Image:
+        generator = np.random.Generator(np.random.PCG64([seed, i]))
+        values = _DRAW[noise_type](generator, (size, size, 3))
+        low, high = values.min(), values.max()
+        return Image.fromarray(((values - low) / (high - low or 1) * 255).astype(np.uint8))
+
+    labels, words = np.full(count, -1, np.int32), f"{noise_type} seed {seed} size {size}"
+    return ImageSet(noise_name(noise_type), read, labels, numbered(count), fingerprint=words)
