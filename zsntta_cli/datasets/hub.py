@@ -147,15 +147,13 @@ def _tells_labels(kind: Any) -> bool:
 
 def _sizes(stored: Any, column: str) -> list[int]:
     """Bytes of all images, 0 where there is none; no image is read."""
-    import pyarrow.compute
-
     sizes = list[int]()
     for table in stored.with_format("arrow").iter(_ROWS):
         pictures = table.column(column).combine_chunks()
-        lengths = pyarrow.compute.binary_length(pictures.field("bytes")).to_pylist()
-        for length, path in zip(lengths, pictures.field("path").to_pylist(), strict=True):
-            is_file = length is None and path and Path(path).is_file()
-            sizes.append(Path(path).stat().st_size if is_file else length or 0)
+        for content, path in zip(pictures.field("bytes"), pictures.field("path"), strict=True):
+            file = Path(path.as_py() or "")
+            own = content.as_buffer().size if content.is_valid else None
+            sizes.append(own or (file.stat().st_size if file.is_file() else 0))
     return sizes
 
 
