@@ -4,7 +4,6 @@ import copy
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from zsntta_cli.detection.names import names_of
 from zsntta_cli.detection.verdicts import Flag, Verdicts, joined, parsed_flag
 from zsntta_cli.errors import counted
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.match import BestClass
 from zsntta_cli.methods.method import Method
 from zsntta_cli.settings import MATCH
@@ -203,7 +202,7 @@ class Detector:
             random = np.random.Generator(np.random.PCG64(seed))
             for _ in range(passes or passes_for(len(rows))):
                 order = random.permutation(len(rows))
-                decisions = judge.push(replace(data, index=order))
+                decisions = judge.push(data.part(order))
             verdicts = Verdicts.of(data, decisions.part(np.argsort(order)), self.names)
             if len(self._labels):
                 rule = self._fitted(judge, rows, verdicts.margin)
@@ -269,9 +268,10 @@ class Detector:
 
     def _stream(self, rows: Rows) -> StreamData:
         """Raw features (N, D) as a stream with zero-shot scores."""
-        known, count = self.is_level_known, len(rows)
-        pool = Pool.scored(rows, self.text, self.scale, self.generic, is_level_known=known)
-        return StreamData(pool, np.arange(count), np.zeros(count, bool), self.seed)
+        known = self.is_level_known
+        return StreamData.scored(
+            rows, self.text, self.scale, seed=self.seed, generic=self.generic, is_level_known=known
+        )
 
     def _decided(self, judge: Method, rows: Rows, learn: bool = True) -> Verdicts:
         data = self._stream(rows)

@@ -96,7 +96,7 @@ class Verdicts:
         else:
             sure = evidence < level
         flagged = decisions.is_noise | (score > threshold)  # a cautious method flags no doubt
-        detail = data.detail(slice(None))
+        detail = data.zero_shot
         likely = np.exp((detail.top_logits - detail.top_logits[:, :1]).astype(np.float64))
         return cls(
             names, decisions.class_index, answers(flagged, sure), score, threshold,

@@ -7,7 +7,6 @@ makes such a pair when it is looked up.
 
 import shlex
 from collections import UserDict
-from collections.abc import Mapping
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
@@ -50,9 +49,7 @@ def _imported(place: str) -> Any:
     return getattr(import_module(f"zsntta_cli.methods.{module}"), name)
 
 
-@cache
-def _pair(detector: type[Method], classifier: type[Classifier]) -> Pair:
-    return Pair(detector, classifier)
+_pair = cache(Pair)
 
 
 class _Methods(_Table):
@@ -72,7 +69,7 @@ class _Methods(_Table):
         detector, _, classifier = place.rpartition("+")
         if classifier not in CLASSIFIERS or detector not in self or detector == classifier:
             raise KeyError(name)  # tda+tda: a method behind itself
-        first = self[detector]
+        first: Any = self[detector]
         if isinstance(first, Pair) or first.live or not first.decides:
             raise KeyError(name)
         return _pair(first, CLASSIFIERS[classifier])
@@ -98,11 +95,10 @@ def check_method(name: str, what: str = "method") -> None:
 def own_code(name: str) -> tuple[type, ...]:
     """The classes of a method that are from outside the package: of a pair maybe two."""
     place = METHODS.data.get(name, name)
+    parts = [place]
     if isinstance(place, str):
         detector, _, classifier = place.rpartition("+")
-        parts = METHODS.data.get(detector), CLASSIFIERS.data.get(classifier)
-    else:
-        parts = place, None
+        parts = [METHODS.data.get(detector), CLASSIFIERS.data.get(classifier)]
     return tuple(part for part in parts if isinstance(part, type))
 
 
@@ -111,14 +107,12 @@ def method_place(name: str) -> tuple[int, int, str]:
 
     A pair that is not listed comes after its detector, in the order of the classifiers.
     """
+    listed, behind = list(METHODS), list(CLASSIFIERS)
     detector, _, classifier = name.rpartition("+")
-    if name in METHODS or classifier not in CLASSIFIERS:
-        return _index(METHODS, name), -1, name
-    return _index(METHODS, detector), _index(CLASSIFIERS, classifier), name
-
-
-def _index(listed: Mapping[str, object], name: str) -> int:
-    return list(listed).index(name) if name in listed else len(listed)
+    is_pair = name not in METHODS and classifier in CLASSIFIERS
+    first = detector if is_pair else name
+    place = listed.index(first) if first in METHODS else len(listed)
+    return place, behind.index(classifier) if is_pair else -1, name
 
 
 CLASSIFIERS = _Table({

@@ -1,33 +1,37 @@
-"""The input of a cached method and its results, for a whole stream or step by step."""
+"""What a method gets, the items of a stream, and what it returns, its decisions on them."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.scores import (
-    Rows,
+    Features,
+    Floats,
+    Mask,
     ZeroShot,
-    ZeroShotDetail,
+    blocks,
     cosine_logits,
-    zero_shot_and_detail,
-    zero_shot_detail,
+    zero_shot,
 )
+
+_ALL = slice(None)
+Rows = slice | NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MoreText:
     """The texts that a method reads besides the class names."""
 
-    more_text: NDArray[np.float32] | None = None  # (W, D)
+    more_text: Features | None = None  # (W, D)
     more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, if there are several
-    more_names: NDArray[np.float32] | None = None  # (C, D) class names in the words' prompt
-    generic: NDArray[np.float32] | None = None  # (D,) the encoder's generic text, norm below 1
+    more_names: Features | None = None  # (C, D) class names in the words' prompt
+    generic: Features | None = None  # (D,) the encoder's generic text, norm below 1
     # Whether the encoder's logits stand as far above those of any text as OpenAI's do.
     is_level_known: bool = False
 
@@ -42,130 +46,92 @@ class MoreText:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool(MoreText):
-    """P images and the zero-shot classifier."""
+class StreamData(MoreText):
+    """T items in their order, as a method sees them: no label, no set, no truth on noise."""
 
-    image_features: NDArray[np.float32] | Rows  # (P, D) raw output of the encoder
-    text_features: NDArray[np.float32]  # (C, D) unit norm
+    image_features: NDArray[np.floating]  # (T, D) raw output of the encoder
+    text_features: Features  # (C, D) unit norm
     logit_scale: float
-    zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images
-    known_detail: ZeroShotDetail | None = None  # if it was computed with the scores
-    _whole: "tuple[Pool, NDArray[np.int64]] | None" = None  # a larger pool, and its rows of these
-
-    def __deepcopy__(self, memo: object) -> "Pool":
-        return self  # it never changes
+    zero_shot: ZeroShot  # frozen CLIP's classes, noise scores and largest logits
+    injected: Mask  # (T,) noise that the method itself injected
+    seed: int = 0  # for the random choices of a method
+    own_score: Floats | None = None  # (T,) noise scores in place of 1 - MCM
 
     @classmethod
     def scored(
-        cls,
-        image_features: NDArray[np.float32],
-        text_features: NDArray[np.float32],
-        logit_scale: float,
-        generic: NDArray[np.float32] | None = None,
-        *,
-        is_level_known: bool = False,
-    ) -> "Pool":
-        """Make a pool and compute the scores and the detail of its images by one product."""
-        both = zero_shot_and_detail(image_features, text_features, logit_scale)
-        return cls(
-            image_features, text_features, logit_scale, both[0], known_detail=both[1],
-            generic=generic, is_level_known=is_level_known,
-        )  # fmt: skip
-
-    def beside(self, more: MoreText) -> "Pool":
-        """The same images for a method that reads more texts than the class names."""
-        return replace(self, **{field.name: getattr(more, field.name) for field in fields(more)})
-
-    def in_order(self, order: NDArray[np.int64]) -> "Pool":
-        """The pool of a stream, whose item t is image `order[t]`, and of no other image.
-
-        Its rows tell nothing of the sets that its images are from, so that a method may see it.
-        """
-        rows = self.image_features
-        rows = (rows if isinstance(rows, Rows) else Rows([rows])).in_order(order)
-        scores = self.zero_shot.class_index[order], self.zero_shot.noise_score[order]
-        return replace(
-            self, image_features=rows, zero_shot=ZeroShot(*scores), _whole=(self, order),
-            known_detail=None,
-        )  # fmt: skip
-
-    @cached_property
-    def detail(self) -> ZeroShotDetail:
-        """The entropies and largest logits of the P images, computed once for a pool."""
-        if self.known_detail is not None:
-            return self.known_detail
-        if self._whole is not None:
-            pool, rows = self._whole
-            return pool.detail.part(rows)
-        return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
-
-
-@dataclass(frozen=True)
-class StreamData:
-    """A stream of T items as a method sees it: without labels and without the truth on noise."""
-
-    pool: Pool
-    index: NDArray[np.int64]  # (T,) row of each item in the pool
-    injected: NDArray[np.bool_]  # (T,) noise that the method itself injected
-    seed: int = 0  # for the random choices of a method
-    own_score: NDArray[np.float64] | None = None  # (T,) noise scores in place of the pool's
+        cls, image_features: NDArray[np.floating], text_features: Features, logit_scale: float,
+        injected: Mask | None = None, **more: Any,
+    ) -> "StreamData":  # fmt: skip
+        """A stream whose items are scored now; none of them is injected unless it is said."""
+        scores = zero_shot(image_features, text_features, logit_scale)
+        injected = np.zeros(len(image_features), bool) if injected is None else injected
+        return cls(image_features, text_features, logit_scale, scores, injected, **more)
 
     def __len__(self) -> int:
-        return len(self.index)
+        return len(self.image_features)
 
-    @cached_property
+    @property
     def class_index(self) -> NDArray[np.int32]:
         """The zero-shot classes (T,)."""
-        return self.pool.zero_shot.class_index[self.index]
+        return self.zero_shot.class_index
 
-    @cached_property
-    def noise_score(self) -> NDArray[np.float64]:
+    @property
+    def noise_score(self) -> Floats:
         """The zero-shot noise scores u (T,): the stream's own, or 1 - MCM if it has none."""
-        if self.own_score is not None:
-            return self.own_score
-        return self.pool.zero_shot.noise_score[self.index].astype(np.float64, copy=False)
+        return self.zero_shot.noise_score if self.own_score is None else self.own_score
 
-    def features(self, items: slice) -> NDArray[np.float32]:
-        """The raw image features (B, D) of consecutive items."""
-        return self.pool.image_features[self.index[items]]
+    def beside(self, more: MoreText) -> "StreamData":
+        """The same items for a method that reads more texts than the class names."""
+        return replace(self, **{field.name: getattr(more, field.name) for field in fields(more)})
 
-    def detail(self, items: slice) -> ZeroShotDetail:
-        """The entropies and largest logits of consecutive items."""
-        return self.pool.detail.part(self.index[items])
+    def part(self, items: Rows) -> "StreamData":
+        """Some of the items as a stream of their own."""
+        return replace(
+            self, image_features=self.image_features[items], injected=self.injected[items],
+            zero_shot=self.zero_shot.part(items),
+            own_score=None if self.own_score is None else self.own_score[items],
+        )  # fmt: skip
 
-    def part(self, items: slice) -> "StreamData":
-        """Consecutive items of the stream as a stream of their own."""
-        own_score = None if self.own_score is None else self.own_score[items]
-        return StreamData(self.pool, self.index[items], self.injected[items], self.seed, own_score)
+    def features(self, items: Rows = _ALL) -> Features:
+        """The raw image features (B, D) of some items, all by default."""
+        return self.image_features[items].astype(np.float32, copy=False)
 
-    def seen_as(self, items: slice, features: NDArray[np.float32]) -> "StreamData":
-        """Consecutive items with other features (B, D) and their own zero-shot scores."""
-        pool, part = self.pool, self.part(items)
-        scores = ZeroShot(part.class_index, part.noise_score)
-        new_pool = Pool(features, pool.text_features, pool.logit_scale, scores)
-        return StreamData(new_pool, np.arange(len(features)), part.injected, self.seed)
+    def logits(self, items: Rows = _ALL) -> Features:
+        """The zero-shot logits (B, C) of some items."""
+        return cosine_logits(self.features(items), self.text_features, self.logit_scale)
 
-    def logits(self, items: slice, raw: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """The zero-shot logits (B, C) of consecutive items; `raw`: their features, if available."""
-        raw = self.features(items) if raw is None else raw
-        return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
+    def score(
+        self,
+        by: Callable[[Features], Features],
+        text: Features | None = None,
+        scale: float | None = None,
+    ) -> Floats:
+        """The scores (T,) of the items' logits (B, W) on W texts, a block of items at a time.
+
+        By default the texts are the class names, and the scale of the logits is the model's.
+        """
+        text = self.text_features if text is None else text
+        scale = self.logit_scale if scale is None else scale
+        of_blocks = (self.features(block) for block in blocks(len(self)))
+        scores = [by(cosine_logits(features, text, scale)) for features in of_blocks]
+        return np.concatenate(scores).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Decisions:
     """A method's decisions on all T items, including injected noise."""
 
     class_index: NDArray[np.int32]  # (T,) the class, if the item is clean
-    is_noise: NDArray[np.bool_] | None  # (T,); None: there is no decision rule
-    id_score: NDArray[np.float64]  # (T,) higher = more ID
-    zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, if there is one
-    detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
+    is_noise: Mask | None  # (T,); None: there is no decision rule
+    id_score: Floats  # (T,) higher = more ID
+    zero_shot_threshold: Floats | None = None  # (T,) on u, if there is one
+    detector_threshold: Floats | None = None  # (T,) on v, nan in stage 1
     # (T,) by how many nats "one of the classes" is likelier than "any text", and the level below
     # which an image is noise by itself; nan where nothing is known; None: the method has no such.
-    evidence: NDArray[np.float64] | None = None
-    level: NDArray[np.float64] | None = None
+    evidence: Floats | None = None
+    level: Floats | None = None
 
-    def part(self, items: slice | NDArray[np.integer]) -> "Decisions":
+    def part(self, items: Rows) -> "Decisions":
         """The decisions on some of the items."""
         columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
         return Decisions(*columns)
@@ -178,6 +144,12 @@ class Decisions:
         return cls(*columns)
 
 
+_KINDS = {  # of NumPy's types, where they are not floats
+    "class_index": ("iu", "integers"),
+    "is_noise": ("b", "booleans"),
+}
+
+
 def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Decisions:
     """Check what a method returned for T items of C classes.
 
@@ -185,36 +157,26 @@ def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Deci
         SettingsError: a field has another type or length, or a value that no decision has; the
             message names the method, the field and the first such item.
     """
-
-    def refuse(what: str) -> NoReturn:
-        raise SettingsError(f"{name} returns {what}.")
-
     if not isinstance(decisions, Decisions):
-        refuse(f"a {type(decisions).__name__}, must return Decisions")
+        got = type(decisions).__name__
+        raise SettingsError(f"{name} returns a {got}, must return Decisions.")
     for field in fields(Decisions):
-        values = getattr(decisions, field.name)
+        values, wrong = getattr(decisions, field.name), np.zeros(1, bool)
+        kind, wanted = _KINDS.get(field.name, ("f", "floats"))
         if values is None and field.name not in ("class_index", "id_score"):
             continue
-        kind, wanted = _KINDS.get(field.name, _NUMBERS)
         if not isinstance(values, np.ndarray) or values.dtype.kind not in kind:
-            got = getattr(values, "dtype", type(values).__name__)
-            refuse(f"{field.name} of {got}, must be an array of {wanted}")
-        if values.shape != (items,):
-            refuse(f"{field.name} of shape {values.shape}, must be {(items,)}, one for each item")
-    index, score = decisions.class_index, decisions.id_score
-    for field_name, wrong, must in (
-        ("class_index", (index < 0) | (index >= classes), f"in [0, {classes})"),
-        ("id_score", ~np.isfinite(score), "finite"),
-    ):
-        if wrong.any():
-            item = int(wrong.argmax())
-            value = getattr(decisions, field_name)[item]
-            refuse(f"{field_name} {value} at item {item:,}, must be {must}")
+            got = f"of {getattr(values, 'dtype', type(values).__name__)}"
+            wanted = f"an array of {wanted}"
+        elif values.shape != (items,):
+            got, wanted = f"of shape {values.shape}", f"{(items,)}, one for each item"
+        else:
+            if field.name == "class_index":
+                wrong, wanted = (values < 0) | (values >= classes), f"in [0, {classes})"
+            elif field.name == "id_score":
+                wrong, wanted = ~np.isfinite(values), "finite"
+            if not wrong.any():
+                continue
+            got = f"{values[wrong][0]} at item {int(wrong.argmax()):,}"
+        raise SettingsError(f"{name} returns {field.name} {got}, must be {wanted}.")
     return decisions
-
-
-_NUMBERS = "f", "floats"
-_KINDS = {  # of NumPy's types, where they are not floats
-    "class_index": ("iu", "integers"),
-    "is_noise": ("b", "booleans"),
-}

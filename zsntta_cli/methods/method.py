@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zsntta_cli.methods.base import Decisions, StreamData
+    from zsntta_cli.methods.scores import Floats, Mask
 
 WORDS, NO_TEXT = "words", "no-text"  # texts that a method may need besides the class names
 FROZEN, BY_SCORE = "frozen", "score"  # where the probability of the chosen class comes from
 
 FROM_ONE, FROM_ZERO, ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
-SHARE = Range(least=0, most=1)
+SHARE, PART, TEMPERATURE = Range(least=0, most=1), Range(above=0, most=1), Range(least=1e-4)
+AT_ONCE = "Items that are decided on at once."
 WORD_LIST = (
     "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the one that is "
     "cached (cull: none)."
@@ -40,6 +42,7 @@ class MethodSettings(Settings):
     """The base class of a method's settings, with what depends on them alone."""
 
     warm_up_by: ClassVar[str] = ""  # the settings that determine the warm-up, in words
+    warm_up: ClassVar[Any] = 0  # the number of first items on which ZS-CLIP decides
 
     def values(self) -> dict[str, Any]:
         """The settings by name."""
@@ -50,18 +53,12 @@ class MethodSettings(Settings):
         """The number of items that are decided together."""
         return int(vars(self).get("batch_size", 1))
 
-    @property
-    def warm_up(self) -> int:
-        """The number of first items on which ZS-CLIP decides."""
-        return 0
-
     def note(self, has_generic: bool, is_level_known: bool) -> str:
         """What is to be said before a run; "" if there is nothing.
 
         `has_generic`: there is a generic text of the encoder; `is_level_known`: how far its logits
         of fitting texts stand above that.
         """
-        del has_generic, is_level_known
         return ""
 
 
@@ -93,7 +90,7 @@ class _Described:
         return cls.Settings(**values)
 
 
-class Method(_Described, ABC):
+class Method(_Described):
     """A method of noisy test-time adaptation: it says which items are noise, and names the others.
 
     What it has learned is its attributes, so it can be pickled and deep-copied. The pieces in which
@@ -118,15 +115,28 @@ class Method(_Described, ABC):
 
         `settings` are of its class Settings, `threshold` the ThresholdSettings.
         """
-        del data, threshold
-        self.options = settings
+        from zsntta_cli.methods.threshold import OnlineThreshold  # a help page needs no NumPy
 
-    @abstractmethod
+        self.options, self.threshold = settings, OnlineThreshold(threshold, settings.at_once)
+
+    def scores(self, items: "StreamData", learn: bool) -> "Floats":
+        """The ID scores S (T,) of the next items, in [0, 1] where it decides by them."""
+        raise NotImplementedError("a method has scores(items, learn), or push(items, learn)")
+
     def push(self, items: "StreamData", learn: bool = True) -> "Decisions":
         """Decide on the next items, in order, and learn from them.
 
         Without learning each item is decided by itself, by what was learned before all of them.
+        Where a method does not say otherwise, classes are the frozen model's, and an item is noise
+        iff u = 1 - S is above the online threshold of these scores.
         """
+        from zsntta_cli.methods.base import Decisions
+
+        score = self.scores(items, learn)
+        if not self.decides:
+            return Decisions(items.class_index, None, score)
+        own = self.threshold(1 - score, learn)
+        return Decisions(items.class_index, 1 - score > own, score, detector_threshold=own)
 
     @property
     def adapted(self) -> bool:
@@ -154,21 +164,16 @@ class Live(Method):
         decided: Iterator[Decisions] = run(self.data, self.options, self.threshold)
         return decided
 
-    def push(self, items: "StreamData", learn: bool = True) -> "Decisions":
-        """A live method works on the images of its stream alone."""
-        raise NotImplementedError
-
 
 class Classifier(_Described, ABC):
     """A classifier that learns from the items of a stream that a detector calls clean."""
 
     def __init__(self, data: "StreamData", settings: Any) -> None:
         """Start before the first item, as a method does."""
-        del data
         self.options = settings
 
     @abstractmethod
-    def classify(self, items: "StreamData", offered: "NDArray[np.bool_]") -> "NDArray[np.int32]":
+    def classify(self, items: "StreamData", offered: "Mask") -> "NDArray[np.int32]":
         """The classes (T,) of the next items; it learns from those that are `offered` (T,)."""
 
 
@@ -239,11 +244,11 @@ class Pair:
 
     def settings(self, **values: Any) -> PairSettings:
         """The settings of both; those that are not given have their defaults."""
-        detector, classifier = self.detector.fields(), self.classifier.fields()
-        of_detector = {k: v for k, v in values.items() if k in detector or k not in classifier}
-        own = self.detector.settings(**of_detector)
-        shared = {k: v for k, v in {**values, **own.values()}.items() if k in classifier}
-        return PairSettings(own, self.classifier.settings(**shared))
+        of_detector, of_classifier = self.detector.fields(), self.classifier.fields()
+        own = self.detector.settings(**{k: v for k, v in values.items() if k in of_detector})
+        others = {k: v for k, v in values.items() if k not in of_detector}
+        shared = {k: v for k, v in own.values().items() if k in of_classifier}
+        return PairSettings(own, self.classifier.settings(**others, **shared))
 
     def __call__(self, data: "StreamData", settings: Any, threshold: Any) -> Behind:
         """Start both before the first item."""

@@ -4,51 +4,24 @@ All use the same features: Max-logit (arXiv 1911.11132), Energy (arXiv 2010.0375
 2211.13445), LogitGap (arXiv 2510.20134) and CLIPN (arXiv 2308.12213). Higher scores mean more ID.
 """
 
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.methods import scores
-from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.method import (
     FROM_ONE,
     FROZEN,
     NO_TEXT,
     SHARE,
+    TEMPERATURE,
     Method,
     MethodSettings,
 )
-from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.settings.options import Range, option
-
-_CHUNK = 1024  # images at a time: it limits memory if there are many words
-Array = NDArray[np.float32]
-
-
-def image_scores(
-    data: StreamData,
-    score: Callable[[Array], Array],
-    text: Array | None = None,
-    scale: float | None = None,
-) -> NDArray[np.float64]:
-    """The scores (T,) of the items; each of their images is scored once, even if it is repeated.
-
-    `score` takes logits (B, W) for W texts. By default the texts are the class names, and the scale
-    of the logits is the model's.
-    """
-    pool = data.pool
-    images, scale = pool.image_features, pool.logit_scale if scale is None else scale
-    text = pool.text_features if text is None else text
-    rows, place = np.unique(data.index, return_inverse=True)
-    scores = np.empty(len(rows))
-    for start in range(0, len(rows), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        scores[part] = score(cosine_logits(images[rows[part]], text, scale))
-    return scores[place]
+from zsntta_cli.methods.scores import Features, Floats, softmax
+from zsntta_cli.settings.options import option
 
 
 class Score(Method):
@@ -59,24 +32,14 @@ class Score(Method):
     cost = "keeps nothing; multiplies each item with C texts"
     class_probability = FROZEN
 
-    def push(self, items: StreamData, learn: bool = True) -> Decisions:
-        """Score the items; the classes are the frozen model's."""
-        del learn
-        return Decisions(items.class_index, None, self.scores(items))
-
-    @abstractmethod
-    def scores(self, items: StreamData) -> NDArray[np.float64]:
-        """The ID scores (T,)."""
-
 
 class MaxLogit(Score):
     """Max-logit, arXiv 1911.11132: the largest scaled cosine of an image and a class."""
 
     cites = ("hendrycks2022scaling",)
 
-    def scores(self, items: StreamData) -> NDArray[np.float64]:
-        """The largest logits (T,)."""
-        return image_scores(items, scores.max_logit)
+    def scores(self, items: StreamData, learn: bool) -> Floats:
+        return items.score(scores.max_logit)
 
 
 class Energy(Score):
@@ -84,9 +47,8 @@ class Energy(Score):
 
     cites = ("liu2020energy",)
 
-    def scores(self, items: StreamData) -> NDArray[np.float64]:
-        """Minus the free energies (T,) at temperature 1: log Σ exp(logit)."""
-        return image_scores(items, scores.energy)
+    def scores(self, items: StreamData, learn: bool) -> Floats:
+        return items.score(scores.energy)
 
 
 class LogitGap(Score):
@@ -103,11 +65,10 @@ class LogitGap(Score):
 
     cites = ("liang2025revisiting",)
 
-    def scores(self, items: StreamData) -> NDArray[np.float64]:
-        """The gaps (T,); N is a number, or a share of the classes."""
-        share, classes = self.options.logitgap_share, len(items.pool.text_features)
+    def scores(self, items: StreamData, learn: bool) -> Floats:
+        share, classes = self.options.logitgap_share, len(items.text_features)
         others = self.options.logitgap_others or max(1, round(share * classes))
-        return image_scores(items, partial(scores.logit_gap, others=others))
+        return items.score(partial(scores.logit_gap, others=others))
 
 
 class MCM(Score):
@@ -117,22 +78,21 @@ class MCM(Score):
     class Settings(MethodSettings):
         # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
         temperature: float | None = option(
-            None,
-            "Temperature of the softmax over cosines; none: 1 / logit scale.",
-            within=Range(least=1e-4),
-        )
+            None, "Temperature of the softmax over cosines; none: 1 / logit scale.",
+            within=TEMPERATURE,
+        )  # fmt: skip
 
     cites = ("ming2022delving",)
     is_probability = True
 
-    def scores(self, items: StreamData) -> NDArray[np.float64]:
+    def scores(self, items: StreamData, learn: bool) -> Floats:
         """The scores (T,): max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ).
 
         Without a temperature τ the model's logits take the place of cos / τ. They are the logit
         scale times the cosines, so the default temperature is 1 / scale, which is 0.01 for CLIP.
         """
         temperature = self.options.temperature
-        return image_scores(items, scores.mcm, scale=temperature and 1 / temperature)
+        return items.score(scores.mcm, scale=temperature and 1 / temperature)
 
 
 class CLIPN(Score):
@@ -149,14 +109,14 @@ class CLIPN(Score):
     cost = "keeps nothing; multiplies each item with C more texts"
     is_probability = True
 
-    def scores(self, items: StreamData) -> NDArray[np.float64]:
+    def scores(self, items: StreamData, learn: bool) -> Floats:
         """CLIPN's agreeing-to-differ (T,): Σ p(class) · p("yes" | class)."""
-        names, no = items.pool.text_features, items.pool.more_text
+        names, no = items.text_features, items.more_text
         assert no is not None
 
-        def agreeing_to_differ(logits: Array) -> Array:
+        def agreeing_to_differ(logits: Features) -> Features:
             yes_logits, no_logits = logits[:, : len(names)], logits[:, len(names) :]
             says_yes = 1 / (1 + np.exp(np.clip(no_logits - yes_logits, -80, 80)))
             return (softmax(yes_logits) * says_yes).sum(axis=1)
 
-        return image_scores(items, agreeing_to_differ, np.concatenate([names, no]))
+        return items.score(agreeing_to_differ, np.concatenate([names, no]))

@@ -16,14 +16,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.methods.scores import Floats, blocks
 from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
 _CELLS = len(GRID) + 1
 _BLOCK = 80  # queues at once: their cells take 128 KB, above which memory is new each time
-
-Floats = NDArray[np.float64]
-Score = Floats | float
 
 
 class OnlineThreshold:
@@ -34,8 +32,7 @@ class OnlineThreshold:
     """
 
     def __init__(self, settings: ThresholdSettings, batch_size: int = 1) -> None:
-        self.settings = settings
-        self.batch_size = batch_size
+        self.settings, self.batch_size = settings, batch_size
         self.scale = 2.0 ** (52 - math.ceil(math.log2(settings.queue + batch_size)))
         self.queue = np.empty(0)  # the last N_q scores, in order
         self.seen = 0
@@ -48,10 +45,7 @@ class OnlineThreshold:
         assert self.seen % self.batch_size == 0, "a piece ended within a batch"
         self.seen += len(scores)
         size = max(_BLOCK // self.batch_size, 1) * self.batch_size
-        thresholds = np.empty(len(scores))
-        for start in range(0, len(scores), size):
-            thresholds[start : start + size] = self._push(scores[start : start + size])
-        return thresholds
+        return np.concatenate([self._push(scores[part]) for part in blocks(len(scores), size)])
 
     @property
     def latest(self) -> float:
@@ -67,8 +61,17 @@ class OnlineThreshold:
         every = np.concatenate([self.queue, scores])
         ends = np.minimum(np.arange(0, len(scores), self.batch_size) + self.batch_size, len(scores))
         thresholds = self._best_splits(every, len(self.queue), ends)
+        thresholds = np.repeat(thresholds, self.batch_size)[: len(scores)]
         self.queue = every[-self.settings.queue :]
-        return self._fill_undefined(np.repeat(thresholds, self.batch_size)[: len(scores)])
+        undefined = np.isnan(thresholds)  # of queues without a split: the last valid one, or zero
+        if self.settings.degenerate == "zero":
+            thresholds[undefined] = 0.0
+        else:
+            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(thresholds))))
+            thresholds = np.where(latest >= 0, thresholds[latest], self.last)
+        if len(thresholds):
+            self.last = float(thresholds[-1])
+        return thresholds
 
     def _best_splits(self, every: Floats, old: int, ends: NDArray[np.intp]) -> Floats:
         """The first grid value of the smallest criterion, or NaN if no split has two sides, (E,).
@@ -103,29 +106,3 @@ class OnlineThreshold:
         best = criterion.argmin(axis=1)
         is_split = np.isfinite(criterion[np.arange(len(best)), best])
         return np.where(is_split, GRID[best], np.nan)
-
-    def _fill_undefined(self, thresholds: Floats) -> Floats:
-        """Replace the thresholds of queues without a split by the last valid one, or by zero."""
-        undefined = np.isnan(thresholds)
-        if self.settings.degenerate == "zero":
-            thresholds[undefined] = 0.0
-        else:
-            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(thresholds))))
-            thresholds = np.where(latest >= 0, thresholds[latest], self.last)
-        if len(thresholds):
-            self.last = float(thresholds[-1])
-        return thresholds
-
-
-def is_surely_noise(u: Score, threshold: Score, gap: float) -> NDArray[np.bool_]:
-    """Whether a score is high enough to learn from as noise: u > θ + g (1 - θ), g in [0, 1].
-
-    This is the gap rule of two released codes: AdaNeg's (arXiv 2410.20149) and TANL's (arXiv
-    2603.25250).
-    """
-    return np.asarray(u > threshold + gap * (1 - threshold))
-
-
-def is_surely_id(u: Score, threshold: Score, gap: float) -> NDArray[np.bool_]:
-    """Whether a score is low enough to learn from as ID: u < θ - g θ."""
-    return np.asarray(u < threshold - gap * threshold)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Method
-from zsntta_cli.methods.base import Decisions, MoreText, Pool
+from zsntta_cli.methods.base import Decisions, MoreText, StreamData
 from zsntta_cli.methods.method import fault
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -181,7 +181,7 @@ class _Drawn:
         rows = np.random.default_rng(self.places).permutation(len(self.features))
         images = np.empty_like(self.features)
         images[rows] = self.features
-        needs, pool = METHODS[run.method].needs, Pool.scored(images, self.text, _SCALE)
+        needs, pool = METHODS[run.method].needs, StreamData.scored(images, self.text, _SCALE)
         if needs == WORDS:
             pool = pool.beside(MoreText(more_text=self.words, more_sizes=(_WORDS,)))
         elif needs == NO_TEXT:

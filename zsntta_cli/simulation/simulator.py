@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,8 @@ from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.store import Features, problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
-from zsntta_cli.methods.base import Decisions, Pool, StreamData, check_decisions
-from zsntta_cli.methods.scores import Rows, ZeroShot, zero_shot
+from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
+from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
@@ -45,7 +46,6 @@ class Simulator:
         self._live = functools.cache(live) if live else None
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
-        self._beside = functools.lru_cache(maxsize=2)(Pool.beside)  # with what is found of words
 
     def run(self, settings: RunSettings) -> Record:
         """Run one method on one stream, and judge its decisions.
@@ -65,7 +65,7 @@ class Simulator:
         names = tuple(source.name for source in sources.present)
         pool, rows = self._pool(settings.encoder, settings.prompt, names), sources.rows(stream)
         if more_text := self._library.more_text(settings):
-            pool = self._beside(pool, more_text)
+            pool = pool.beside(more_text)
         bias = sources.id_set.model(settings.prompt).get("logit_bias")
         data = stream_data(settings, pool, rows, stream.kind == NOISE, bias)
         digests = self._library.digests(settings)
@@ -75,12 +75,11 @@ class Simulator:
             started = time.perf_counter()
             decisions = decide_from_cache(settings, data)
             made = Made(decisions, time.perf_counter() - started)
-        del data  # of a long stream, hundreds of MB
         decided = len(made.decisions.class_index)
         done = Stream(stream.kind[:decided], stream.row[:decided])
-        of_class = None
-        if method.class_probability == FROZEN:
-            of_class = 1 - pool.zero_shot.noise_score[rows[:decided]].astype(np.float64)
+        is_frozen = method.class_probability == FROZEN
+        of_class = 1 - data.zero_shot.noise_score[:decided] if is_frozen else None
+        del data  # of a long stream, hundreds of MB
         origins = shared_once(self._library.origins(settings))
         left = len(stream) - decided
         return Replay(settings, sources, done, made, digests, left, origins, of_class)
@@ -132,34 +131,32 @@ class Simulator:
             )
         return scores
 
-    def _make_pool(self, encoder: str, prompt: str, names: tuple[str, ...]) -> Pool:
-        """The images of some sets, the first of which is the ID set.
+    def _make_pool(self, encoder: str, prompt: str, names: tuple[str, ...]) -> StreamData:
+        """The images of some sets, the first of which is the ID set, one set after the other.
 
         Normalised features get the norm of raw ones.
         """
-        rows, factors, classes, noise_scores = [], [], [], []
+        features, frozen = [], []
         for name in names:
             file = self._library.read(encoder, name)
-            rows.append(file.image_features)
-            factors.append(_CLIP_NORM if file.normalized else 1.0)
-            scores = self._zero_shot(encoder, prompt, names[0], name)
-            classes.append(scores.class_index)
-            noise_scores.append(scores.noise_score)
-        of_id = self._library.read(encoder, names[0])
-        frozen = ZeroShot(np.concatenate(classes), np.concatenate(noise_scores))
-        scale = float(of_id.model(prompt)["logit_scale"])
-        return Pool(Rows(rows, factors), of_id.texts[prompt].features, scale, frozen)
+            rows = file.image_features
+            features.append(rows * np.float32(_CLIP_NORM) if file.normalized else rows)
+            frozen.append(self._zero_shot(encoder, prompt, names[0], name))
+        of_id, every = self._library.read(encoder, names[0]), np.concatenate(features)
+        scale, scores = float(of_id.model(prompt)["logit_scale"]), ZeroShot.joined(frozen)
+        text = of_id.texts[prompt].features
+        return StreamData(every, text, scale, scores, np.zeros(len(every), bool))
 
 
 def stream_data(
     run: RunSettings,
-    pool: Pool,
+    pool: StreamData,
     rows: NDArray[np.int64],
     injected: NDArray[np.bool_],
     logit_bias: float | None = None,
 ) -> StreamData:
     """What a method sees of a stream, whose items are these rows (T,) of a pool."""
-    data = StreamData(pool.in_order(rows), np.arange(len(rows)), injected, run.stream.seed)
+    data = replace(pool.part(rows), injected=injected, seed=run.stream.seed)
     if run.threshold.score == MATCH:
         from zsntta_cli.methods.match import matched  # not for every start
 
@@ -191,7 +188,7 @@ def decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
         except SystemExit as error:
             message = f"{settings.method} ends the program, by sys.exit({error.code!r})."
             raise SettingsError(message) from error
-    return check_decisions(decisions, settings.method, len(data), len(data.pool.text_features))
+    return check_decisions(decisions, settings.method, len(data), len(data.text_features))
 
 
 def _check_fits(settings: RunSettings, id_set: Features) -> None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
+from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
-from zsntta_cli.methods.scores import softmax, unit
+from zsntta_cli.methods.scores import Floats, softmax, unit
 from zsntta_cli.settings.options import option
 
 
@@ -42,8 +42,8 @@ class BCA(Adapting):
     cost = "keeps a mean of D numbers and a prior of C numbers for each class"
 
     def __init__(self, data: StreamData, options: Settings) -> None:
-        self.options, self.scale = options, float(data.pool.logit_scale)
-        self.means = data.pool.text_features.astype(np.float64)
+        self.options, self.scale = options, float(data.logit_scale)
+        self.means = data.text_features.astype(np.float64)
         self.prior = np.eye(len(self.means))  # of the classes, for each cluster
         self.mean_items = np.full(len(self.means), options.bca_mean_items, np.float64)
         self.prior_items = np.full(len(self.means), options.bca_prior_items, np.float64)

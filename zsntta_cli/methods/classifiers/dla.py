@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
+from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
 from zsntta_cli.methods.method import FROM_ZERO, MethodSettings
+from zsntta_cli.methods.scores import Floats
 from zsntta_cli.settings.options import option
 
 
@@ -32,7 +33,7 @@ class DLA(Adapting):
 
     def __init__(self, data: StreamData, options: Settings) -> None:
         self.options = options
-        classes = len(data.pool.text_features)
+        classes = len(data.text_features)
         self.answers = np.ones(classes)  # n: how often each class was the frozen answer, plus 1
         self.certainty = np.zeros(classes)  # m: mean probability of these answers
 

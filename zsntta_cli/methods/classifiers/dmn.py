@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
+from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
-from zsntta_cli.methods.scores import softmax, unit
+from zsntta_cli.methods.scores import Floats, softmax, unit
 from zsntta_cli.settings.options import option
 
 
@@ -31,9 +31,9 @@ class DMN(Adapting):
     cost = "keeps dmn-shots images of each class"
 
     def __init__(self, data: StreamData, options: Settings) -> None:
-        texts = data.pool.text_features.astype(np.float64)
+        texts = data.text_features.astype(np.float64)
         classes, dim = texts.shape
-        self.options, self.scale = options, float(data.pool.logit_scale)
+        self.options, self.scale = options, float(data.logit_scale)
         self.rows = np.zeros((classes, 1 + options.dmn_shots, dim))  # of each class: text, memory
         self.rows[:, 0] = texts
         self.filled = np.ones(classes, np.intp)  # rows of each class

@@ -13,8 +13,9 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
+from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.scores import Floats
 from zsntta_cli.settings.options import Range, option
 
 _START = 0.001  # initial value of all means, as in the released code
@@ -47,7 +48,7 @@ class DOTA(Adapting):
 
     def __init__(self, data: StreamData, options: Settings) -> None:
         self.options = options
-        classes, dim = data.pool.text_features.shape
+        classes, dim = data.text_features.shape
         self.counts = np.ones(classes)  # c
         self.means = np.full((classes, dim), _START)  # μ
         # Σ_c - σ I: the system allocates memory when it is written, so that classes without items

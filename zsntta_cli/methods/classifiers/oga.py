@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
+from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.scores import Floats
 from zsntta_cli.settings.options import option
 
 _NOTHING = 1e-12  # variance below which there is only rounding
@@ -45,7 +46,7 @@ class OGA(Adapting):
 
     def __init__(self, data: StreamData, options: Settings) -> None:
         self.options = options
-        self.text = data.pool.text_features.astype(np.float64)
+        self.text = data.text_features.astype(np.float64)
         classes, dim = self.text.shape
         self.memory = np.zeros((classes, options.oga_shots, dim))
         self.entropies = np.full((classes, options.oga_shots), np.log(classes))  # free: ln C

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
+from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
-from zsntta_cli.methods.scores import softmax, unit
+from zsntta_cli.methods.scores import Floats, softmax, unit
 from zsntta_cli.settings.options import option
 
 
@@ -56,7 +56,7 @@ class OnZeta(Adapting):
     def __init__(self, data: StreamData, options: Settings) -> None:
         """Only if `onzeta-mix-items` is 0, the number of items of the stream matters."""
         self.options = options
-        self.proxies = data.pool.text_features.astype(np.float64)  # w (C, D)
+        self.proxies = data.text_features.astype(np.float64)  # w (C, D)
         self.weights = np.zeros(len(self.proxies))  # ρ (C,)
         self.mix_items = options.onzeta_mix_items or max(int((~data.injected).sum()), 1)
         self.seen = 0

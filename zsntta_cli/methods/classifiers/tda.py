@@ -14,17 +14,26 @@ the items of that time. The result is the same as item by item.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import entropy_of
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, SHARE, Classifier, Method, MethodSettings
-from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.methods.method import (
+    AT_ONCE,
+    FROM_ONE,
+    FROM_ZERO,
+    SHARE,
+    Classifier,
+    MethodSettings,
+)
+from zsntta_cli.methods.scores import Features, Mask, blocks, softmax, unit
 from zsntta_cli.settings.options import check, option
+
+_BLOCK = 512  # items in one product: it limits memory and changes no decision
+_FEW = 4  # classes for which a key counts: with more, one product is faster than sums
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,7 @@ class TDASettings(MethodSettings):
     """The settings of TDA."""
 
     # It concerns only the threshold; the caches are always updated item by item.
-    batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+    batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
     positive_shots: int = option(
         3, "Samples of each class in the positive cache.", within=FROM_ZERO
     )
@@ -68,65 +77,48 @@ class TDASettings(MethodSettings):
             check(0 <= low < high <= 1, message)
 
 
-_BLOCK = 512  # items in one product: it limits memory and changes no decision
-_FEW = 4  # classes for which a key counts: with more, one product is faster than sums
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-
-
 class Cache:
     """The `shots` samples of lowest entropy so far of each class.
 
-    Sample k of class c is row `c * shots + k` of the keys (C * shots, D), the image features, and
-    of the values (C * shots, C), the classes for or against which it counts.
+    A sample has its image feature (D,) as a key, and as a value the classes (C,) for or against
+    which it counts.
     """
 
-    def __init__(self, classes: int, dim: int, shots: int, alpha: float, beta: float) -> None:
+    def __init__(self, classes: int, shots: int, alpha: float, beta: float) -> None:
         self.shots, self.alpha, self.beta = shots, alpha, beta
-        self.keys = np.zeros((classes * shots, dim), np.float32)
-        self.values = np.zeros((classes * shots, classes), bool)
+        self.held: dict[tuple[int, int], tuple[Features, Mask]] = {}  # by class and place
         self.entropies = np.full((classes, shots), np.inf)  # inf: the place is free
         self.order = np.zeros((classes, shots), np.int64)  # in which the samples entered
         self.entered = 0
 
     def adapt(
-        self, features: Floats, label: NDArray[np.int32], entropy: Floats, values: Mask,
+        self, features: Features, label: NDArray[np.int32], entropy: Features, values: Mask,
         offered: Mask,
-    ) -> Floats:  # fmt: skip
+    ) -> Features:  # fmt: skip
         """Offer samples in turn; return the logits alpha * exp(-beta (1 - A)) @ values (B, C).
 
         A are the cosines of a sample's feature with the keys, after the sample itself was offered.
         `features` (B, D) have unit norm, and `values` (B, C) are what a sample stores if it enters.
         Samples that are not `offered` (B,) do not enter.
         """
-        end = len(features)
-        rows = np.flatnonzero(np.isfinite(self.entropies)).tolist()  # of the keys, old, then new
-        since, until = [0] * len(rows), [end] * len(rows)  # the items for which a key counts
-        latest = {row: key for key, row in enumerate(rows)}
-        old, entering = rows.copy(), []
+        since, counted = dict.fromkeys(self.held, 0), []  # the items for which a key counts
         for i in np.flatnonzero(offered).tolist():
-            row = self._place(int(label[i]), float(entropy[i]))
-            if row is None:
-                continue
-            if row in latest:
-                until[latest[row]] = i
-            latest[row] = len(rows)
-            rows.append(row)
-            since.append(i)
-            until.append(end)
-            entering.append(i)
-        keys = np.concatenate([self.keys[old], features[entering]])
-        counts = np.concatenate([self.values[old], values[entering]])
-        stays = np.array(until) == end
-        self.keys[np.array(rows, int)[stays]] = keys[stays]
-        self.values[np.array(rows, int)[stays]] = counts[stays]
+            place = self._place(int(label[i]), float(entropy[i]))
+            if place is not None:
+                if place in self.held:
+                    counted.append((*self.held[place], since[place], i))
+                self.held[place], since[place] = (features[i].copy(), values[i].copy()), i
+        counted += [(*self.held[place], since[place], len(features)) for place in self.held]
+        if not counted:
+            return np.zeros(values.shape, np.float32)
+        keys, counts, first, end = map(np.array, zip(*counted, strict=True))
         weights = self.alpha * np.exp(self.beta * (keys @ features.T - 1))
-        item = np.arange(end)
-        weights[(item < np.array(since)[:, None]) | (item >= np.array(until)[:, None])] = 0
+        item = np.arange(len(features))
+        weights[(item < first[:, None]) | (item >= end[:, None])] = 0
         return summed(weights, counts)
 
-    def _place(self, label: int, entropy: float) -> int | None:
-        """The row that a sample takes, or None if it does not enter.
+    def _place(self, label: int, entropy: float) -> tuple[int, int] | None:
+        """The place that a sample takes, or None if it does not enter.
 
         It is a free one of its class, or that of the highest entropy; of equal ones the newest.
         """
@@ -140,10 +132,10 @@ class Cache:
             return None
         entropies[k], order[k] = entropy, self.entered
         self.entered += 1
-        return label * self.shots + k
+        return label, k
 
 
-def summed(weights: Floats, counts: Mask) -> Floats:
+def summed(weights: Features, counts: Mask) -> Features:
     """The sums (B, C) of the weights (K, B) of those keys that count for a class, by (K, C).
 
     Where a key counts for few classes, as in the positive cache, a product would add up zeros: at
@@ -166,23 +158,21 @@ class TDA(Classifier):
     cites = ("karmanov2024efficient",)
     cost = "keeps positive-shots + negative-shots images of each class; compares items with all"
 
-    def __init__(self, data: StreamData, options: TDASettings) -> None:
-        self.options = o = options
-        classes, dim = data.pool.text_features.shape
-        self.positive = Cache(classes, dim, o.positive_shots, o.positive_alpha, o.positive_beta)
-        self.negative = Cache(classes, dim, o.negative_shots, o.negative_alpha, o.negative_beta)
+    def __init__(self, data: StreamData, settings: TDASettings) -> None:
+        self.options, classes = settings, len(data.text_features)
+        o = settings
+        self.positive = Cache(classes, o.positive_shots, o.positive_alpha, o.positive_beta)
+        self.negative = Cache(classes, o.negative_shots, o.negative_alpha, o.negative_beta)
 
     def classify(self, items: StreamData, offered: Mask) -> NDArray[np.int32]:
         """Classify T items by the frozen logits plus the positive minus the negative cache's.
 
         The items that are `offered` (T,) may enter the caches.
         """
-        o, classes = self.options, len(items.pool.text_features)
+        o, classes = self.options, len(items.text_features)
         adapted = np.empty(len(items), np.int32)
-        for start in range(0, len(items), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            raw = items.features(block)
-            features, logits = unit(raw), items.logits(block, raw)
+        for block in blocks(len(items), _BLOCK):
+            features, logits = unit(items.features(block)), items.logits(block)
             probability, label = softmax(logits), items.class_index[block]
             entropy = entropy_of(probability)
             one_hot = label[:, None] == np.arange(classes)
@@ -207,11 +197,9 @@ class TDAAlone(Method):
     cost = TDA.cost
     is_probability = True
 
-    def __init__(
-        self, data: StreamData, options: TDASettings, threshold: ThresholdSettings
-    ) -> None:
-        self.threshold = OnlineThreshold(threshold, options.batch_size)
-        self.classifier = TDA(data, options)
+    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
+        super().__init__(data, settings, threshold)
+        self.classifier = TDA(data, settings)
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on noise as ZS-CLIP does; classify by the adapted logits."""

@@ -16,14 +16,15 @@ one class, and nothing is kept from block to block.
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Floats, Frozen, blocks
+from zsntta_cli.methods.classifiers.adapting import frozen
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, Classifier, MethodSettings
-from zsntta_cli.methods.scores import softmax, unit
+from zsntta_cli.methods.scores import Floats, Mask, blocks, softmax, unit
 from zsntta_cli.settings.options import option
 
 _LEAST = 1e-10  # smallest variance, sum of assignments, and probability
@@ -44,43 +45,31 @@ class BlockSettings(MethodSettings):
         return self.block
 
 
-@dataclass(frozen=True)
-class GaussianSettings(BlockSettings):
-    """The settings of StatA and TransCLIP, with the values of StatA's paper."""
-
-    block_neighbours: int = option(
-        3, "Nearest other items that influence an item.", within=FROM_ONE
-    )
-    block_smoothing: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
-    block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
-
-
 class BlockClassifier(Classifier):
     """A classifier of whole blocks of items, which keeps nothing between them."""
 
     online = False
 
-    def __init__(self, data: StreamData, options: BlockSettings) -> None:
-        self.options = options
-        self.texts = data.pool.text_features.astype(np.float64)  # (C, D) unit norm
+    def __init__(self, data: StreamData, settings: BlockSettings) -> None:
+        self.options = settings
+        self.texts = data.text_features.astype(np.float64)  # (C, D) unit norm
 
     @abstractmethod
     def solve(self, features: Floats, logits: Floats) -> Floats:
         """The probabilities (N, C) of items, from their unit features (N, D) and logits (N, C)."""
 
-    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+    def classify(self, items: StreamData, offered: Mask) -> NDArray[np.int32]:
         """Classify T items block by block, whatever the detector calls them.
 
         Injected noise is left out, and has the frozen model's class.
         """
-        del offered
         class_index = items.class_index.copy()
-        for part in blocks(len(items), self.options.block):
-            rows = np.flatnonzero(~items.injected[part])
+        for block in blocks(len(items), self.options.block):
+            rows = np.flatnonzero(~items.injected[block])
             if len(rows):
-                frozen = Frozen.of(items, part)
-                probability = self.solve(frozen.features[rows], frozen.logits[rows])
-                class_index[part][rows] = probability.argmax(axis=1)
+                features, logits = frozen(items, block)
+                probability = self.solve(features[rows], logits[rows])
+                class_index[block][rows] = probability.argmax(axis=1)
         return class_index
 
 
@@ -98,77 +87,69 @@ def neighbour_graph(features: Floats, count: int, weighted: bool) -> Floats:
     return weights
 
 
-class GaussianBlocks(BlockClassifier):
-    """Gaussians are fitted to a block, then its items are assigned to them, in turn."""
+class StatA(BlockClassifier):
+    """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
 
-    @abstractmethod
-    def spread(self, z: Floats, features: Floats) -> Floats:
-        """The first variance (D,), from assignments (N, C) and features (N, D)."""
+    @dataclass(frozen=True)
+    class Settings(BlockSettings):
+        # The values of StatA's paper.
+        block_neighbours: int = option(
+            3, "Nearest other items that influence an item.", within=FROM_ONE
+        )
+        block_smoothing: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
+        block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
 
-    @abstractmethod
-    def fit(self, z: Floats, features: Floats, start: Floats) -> tuple[Floats, Floats]:
-        """The means and variances (C, D) by assignments (N, C); `start` is the first variance."""
+    cites: ClassVar[tuple[str, ...]] = ("zanella2025realistic",)
+    cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
 
     def solve(self, features: Floats, logits: Floats) -> Floats:
         """Fit Gaussians and assign the items in turn; return their assignments (N, C)."""
-        options, z = self.options, softmax(logits)
-        frozen = np.log(np.maximum(z, 1e-30))
-        graph = neighbour_graph(features, options.block_neighbours, weighted=True)
-        pull = options.block_smoothing / (2 * options.block_neighbours) * (graph + graph.T)
-        start = self.spread(z, features)
-        means, variances = self.texts, np.tile(start + _LEAST, (len(self.texts), 1))
-        for step in range(options.block_steps + 1):
+        o, z = self.options, softmax(logits)
+        unary = np.log(np.maximum(z, 1e-30))
+        graph = neighbour_graph(features, o.block_neighbours, weighted=True)
+        pull = o.block_smoothing / (2 * o.block_neighbours) * (graph + graph.T)
+        first = self.spread(z, features)
+        means, variances = self.texts, np.tile(first + _LEAST, (len(self.texts), 1))
+        for step in range(o.block_steps + 1):
             if step:
-                means, variances = self.fit(z, features, start)
+                means, variances = self.fit(z, features, first)
             # The log densities (N, C), up to a constant.
             precision = 1 / variances
             far = features**2 @ precision.T - 2 * features @ (means * precision).T
             far += (means**2 * precision).sum(1) + np.log(variances).sum(1)
             for _ in range(_INNER_STEPS):
-                z = softmax(frozen - far / 2 / _SHARPNESS + pull @ z)
+                z = softmax(unary - far / 2 / _SHARPNESS + pull @ z)
         return z
 
-
-class StatA(GaussianBlocks):
-    """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
-
-    Settings = GaussianSettings
-    cites = ("zanella2025realistic",)
-    cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
-
     def spread(self, z: Floats, features: Floats) -> Floats:
-        """The mean square (D,) of the items' distances to the texts that they are assigned to."""
+        """The first variance (D,): the mean square of the items' distances to their texts."""
         near, square = z.T @ features, (features**2).sum(0)
         squares = z.sum(0) @ self.texts**2 + square - 2 * (near * self.texts).sum(0)
         return np.asarray(np.maximum(squares / len(z), 0))
 
-    def fit(self, z: Floats, features: Floats, start: Floats) -> tuple[Floats, Floats]:
-        """Fit Gaussians; classes with few items are held near their texts."""
+    def fit(self, z: Floats, features: Floats, first: Floats) -> tuple[Floats, Floats]:
+        """The means and variances (C, D); classes with few items are held near their texts."""
         count = np.bincount(z.argmax(1), minlength=len(self.texts))
         trust = (count / (1 + count))[:, None]
         total, drawn = z.sum(0)[:, None] + _LEAST, z.T @ features
         means = unit(trust * unit(drawn) + (1 - trust) * self.texts)
         variances = (z.T @ features**2 - 2 * means * drawn) / total + means**2
-        anchor = start + (self.texts - means) ** 2
+        anchor = first + (self.texts - means) ** 2
         return means, trust * np.maximum(variances, 0) + (1 - trust) * anchor + _LEAST
 
 
-class TransCLIP(GaussianBlocks):
+class TransCLIP(StatA):
     """TransCLIP as in StatA's paper: Gaussians of one variance are fitted to a block alone."""
 
-    Settings = GaussianSettings
     revision = 2
     cites = "zanella2024boosting", "zanella2025realistic"
-    cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
 
     def spread(self, z: Floats, features: Floats) -> Floats:
         """The same variance in each dim, 1 / D, that of a unit vector."""
-        del z
         return np.full(features.shape[1], 1 / features.shape[1])
 
-    def fit(self, z: Floats, features: Floats, start: Floats) -> tuple[Floats, Floats]:
+    def fit(self, z: Floats, features: Floats, first: Floats) -> tuple[Floats, Floats]:
         """Fit the means of all classes to the items alone, and one variance."""
-        del start
         drawn, total = z.T @ features, z.sum(0)[:, None]
         means = unit(drawn)
         squares = (total * means**2 - 2 * means * drawn).sum(0) + (features**2).sum(0)

@@ -14,6 +14,7 @@ the classifier stays frozen. `push` is Algorithm 1, in the order of its lines:
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +22,16 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import (
     ABOVE_ZERO,
+    AT_ONCE,
     FROM_ONE,
     FROM_ZERO,
     FROZEN,
     Method,
     MethodSettings,
 )
+from zsntta_cli.methods.scores import Features, Floats, Mask
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class AdaND(Method):
@@ -42,7 +41,7 @@ class AdaND(Method):
     class Settings(MethodSettings):
         warm_up_by = "warmup x update-every"
 
-        batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+        batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
         # At batch sizes above 1 each batch is one queue.
         update_every: int = option(
             128, "L: items in a step, which is the length of the queue.", within=FROM_ONE
@@ -59,10 +58,9 @@ class AdaND(Method):
         # It concerns the first item (batch size 1) or the first batch, as in the released code.
         late_start: bool = option(False, "Leave the first item or batch out of all steps.")
         pseudo_labels: str = option(  # appendix
-            "frozen",
-            "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
+            "frozen", "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
             choices=("frozen", "detector"),
-        )
+        )  # fmt: skip
 
         @property
         def queue_items(self) -> int:
@@ -82,28 +80,29 @@ class AdaND(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
+    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
         """Start before the first item; of the stream only D and the seed matter."""
-        self.options, self.seen = options, 0
-        self.detector = LinearDetector.random(data.pool.image_features.shape[1], data.seed)  # f
-        self.zero_shot = OnlineThreshold(threshold, options.batch_size)  # on u
-        self.threshold = OnlineThreshold(threshold, options.batch_size)  # on v
-        self.label_threshold = OnlineThreshold(threshold, options.batch_size)  # on v
+        super().__init__(data, settings, threshold)  # `threshold`: on v
+        self.seen = 0
+        self.detector = LinearDetector.random(data.image_features.shape[1], data.seed)  # f
+        self.zero_shot = OnlineThreshold(threshold, settings.batch_size)  # on u
+        self.label_threshold = OnlineThreshold(threshold, settings.batch_size)  # on v
         # Q in pieces: raw features (B, D), scores v by the detector at their time, pseudo-labels
         # of ZS-CLIP, and which items are injected.
-        self.queue: list[tuple[NDArray[np.float32], Floats, Mask, Mask]] = []
+        self.queue: list[tuple[Features, Floats, Mask, Mask]] = []
 
     @property
     def adapted(self) -> bool:
         """Whether stage 1 is over."""
-        return self.seen >= self.options.warm_up
+        return bool(self.seen >= self.options.warm_up)
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items, in stage 1 as ZS-CLIP does; learn when the queue is full."""
-        u, stage1 = items.noise_score, self._stage1(len(items), learn)
+        u = items.noise_score
+        stage1 = self.seen + learn * np.arange(len(u)) < self.options.warm_up
         zero_shot = self.zero_shot(u, learn)
         label = (u > zero_shot) | items.injected
-        v = self._learn(items, label) if learn else self._scores(items.features(slice(None)))
+        v = self._learn(items, label) if learn else self._scores(items.features())
         own = np.full(len(v), np.nan)
         own[~stage1] = self.threshold(v[~stage1], learn)
         # As in the released code, injected noise is called noise in batches but not one by one;
@@ -111,12 +110,6 @@ class AdaND(Method):
         known = items.injected & (self.options.batch_size > 1)
         is_noise = np.where(stage1, (u > zero_shot) | known, v > own)
         return Decisions(items.class_index, is_noise, 1 - np.where(stage1, u, v), zero_shot, own)
-
-    def _stage1(self, count: int, learn: bool) -> Mask:
-        """The items (T,) of stage 1; without learning no update comes between them."""
-        if not learn:
-            return np.full(count, not self.adapted)
-        return np.arange(self.seen, self.seen + count) < self.options.warm_up
 
     def _learn(self, items: StreamData, label: Mask) -> Floats:
         """The detector's noise scores v (T,) of the next items, which pass through the queue.
@@ -154,7 +147,7 @@ class AdaND(Method):
             self.label_threshold(v)
         return np.asarray(v[-options.batch_size :])
 
-    def _scores(self, features: NDArray[np.float32]) -> Floats:
+    def _scores(self, features: Features) -> Floats:
         """The noise scores v (B,) of raw features (B, D)."""
         return _sigmoid(self.detector.logits(features))
 
@@ -170,8 +163,7 @@ class LinearDetector:
     def __init__(self, weight: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
         """Start from the layer's weight (2, D) and bias (2,)."""
         self.weight = np.append(weight[0] - weight[1], bias[0] - bias[1]).astype(np.float64)
-        self.mean = np.zeros_like(self.weight)
-        self.square = np.zeros_like(self.weight)
+        self.mean, self.square = np.zeros_like(self.weight), np.zeros_like(self.weight)
         self.steps = 0
 
     @classmethod
@@ -181,14 +173,12 @@ class LinearDetector:
         bound = 1 / np.sqrt(dim)
         return cls(generator.uniform(-bound, bound, (2, dim)), generator.uniform(-bound, bound, 2))
 
-    def logits(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    def logits(self, features: Features) -> Floats:
         """The noise logits minus the clean logits (B,) of raw image features (B, D)."""
         # Row by row, because a product of several rows adds up in an order that depends on them.
         return np.vecdot(features, self.weight[:-1].astype(np.float32)) + self.weight[-1]
 
-    def learn(
-        self, features: NDArray[np.float32], is_noise: NDArray[np.bool_], learning_rate: float
-    ) -> None:
+    def learn(self, features: Features, is_noise: Mask, learning_rate: float) -> None:
         """Take an Adam step (β 0.9/0.999, no weight decay) on the mean cross-entropy.
 
         `features` (B, D) are raw, and `is_noise` (B,) are pseudo-labels.
@@ -204,6 +194,6 @@ class LinearDetector:
         self.weight = self.weight - 2 * learning_rate * mean / (np.sqrt(square) + 1e-8)
 
 
-def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sigmoid(logits: Floats) -> Floats:
     """The softmax of two outputs, given their difference."""
     return 1 / (1 + np.exp(np.minimum(-logits, 500)))

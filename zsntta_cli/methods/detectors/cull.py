@@ -12,7 +12,7 @@ where the level of the encoder is known:
 
     1  q = (mean_c - l_c) / sd_c, of the chosen class c        `Views`, `Cull._views`
     2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Cull._views`
-    3  b = std(h + g + q), s = b + r^3 z                       `BlockRule`, `Cull._rule`
+    3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
     4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Cull._rule`, `groups`, `rare`
     5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
     6  e = log mean_c exp(l_c), noise iff e < level            `any_text`, `Cull._seen`
@@ -23,23 +23,17 @@ thresholds are quantiles of the ring, which has to be sorted. The views of an it
 those by which it was decided.
 """
 
-import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull_order import Order
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, Method, MethodSettings
-from zsntta_cli.methods.scores import unit
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.methods.scores import Features, Floats, Mask, unit
 from zsntta_cli.settings.options import Range, option
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Features = NDArray[np.float32]
 
 # These cost time and no accuracy.
 _BLOCK = 256  # largest number of items of a block; a block is an eighth of the items so far
@@ -52,18 +46,18 @@ _LEVELS = Range(least=-1000, most=1000)  # nats: beyond any difference of logits
 _APART = 30.0  # logits that two classes must differ by, for their mean to stand for any text
 
 
-def any_text(pool: Pool) -> Features | None:
+def any_text(data: StreamData) -> Features | None:
     """What stands for any text (D,): the encoder's generic text, or the mean of the classes' own.
 
     None: there is no generic text, and the classes are too alike.
     """
-    if pool.generic is not None:
-        return pool.generic
-    classes, mean = len(pool.text_features), pool.text_features.mean(0)
+    if data.generic is not None:
+        return data.generic
+    classes, mean = len(data.text_features), data.text_features.mean(0)
     if classes < 2:
         return None
     cosine = (classes * float(mean @ mean) - 1) / (classes - 1)  # mean of two different classes
-    return mean if pool.logit_scale * (1 - cosine) >= _APART else None
+    return mean if data.logit_scale * (1 - cosine) >= _APART else None
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Items:
     top_classes: NDArray[np.int32]  # (B, K)
     likely: Floats  # (B,) softmax probability of the largest logit
     evidence: Floats  # (B,) e, nan without equation 6
-    zero_shot_noise: Flags  # (B,) whether ZS-CLIP calls it noise
+    zero_shot_noise: Mask  # (B,) whether ZS-CLIP calls it noise
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class Views:
 
 
 @dataclass(frozen=True)
-class BlockRule:
+class Rule:
     """Equations 3 to 6 until the next block is learned; it is known before the items come."""
 
     views: Views
@@ -106,10 +100,6 @@ class BlockRule:
     threshold: float  # tau
     level: float  # of e, nan without equation 6
     penalty: Floats  # (C,) eta log(C pi_c)
-
-    def score(self, items: Items) -> Floats:
-        """The noise scores s (B,)."""
-        return np.vecdot(self.views(items) - self.mean, self.weights)
 
 
 class Cull(Method):
@@ -122,24 +112,20 @@ class Cull(Method):
     class Settings(MethodSettings):
         warm_up_by = "cull-first"
         cull_first: int = option(
-            64,
-            "Items that ZS-CLIP decides at first; fewest items between updates.",
+            64, "Items that ZS-CLIP decides at first; fewest items between updates.",
             within=Range(least=2),
-        )
+        )  # fmt: skip
         cull_ring: int = option(
             1024, "M: last items from which thresholds are found.", within=Range(least=2)
         )
         cull_low: float | None = option(
-            None,
-            "Level in nats: an image whose classes fit less, against any text, is noise "
-            "(OpenAI's ViT: 2; others: none).",
-            within=_LEVELS,
-        )
+            None, "Level in nats: an image whose classes fit less, against any text, is noise "
+            "(OpenAI's ViT: 2; others: none).", within=_LEVELS,
+        )  # fmt: skip
         cull_high: float | None = option(
-            None,
-            "The level while many images are below the lower one (default: 1 more).",
+            None, "The level while many images are below the lower one (default: 1 more).",
             within=_LEVELS,
-        )
+        )  # fmt: skip
         cull_many: float = option(
             0.05, "Share of images below the lower level that is many.", within=SHARE
         )
@@ -147,10 +133,9 @@ class Cull(Method):
             6.0, "Skewness + kurtosis above which noise is rare and far.", within=ABOVE_ZERO
         )
         cull_tail_deviations: float = option(
-            3.0,
-            "Distance of the threshold from the median for rare noise, in deviations.",
+            3.0, "Distance of the threshold from the median for rare noise, in deviations.",
             within=FROM_ZERO,
-        )
+        )  # fmt: skip
         cull_prior: float = option(
             0.3, "Spread of the class prior up to which it is corrected.", within=FROM_ZERO
         )
@@ -187,103 +172,88 @@ class Cull(Method):
     cost = "keeps 4 D numbers, 20 for each of M items and 6 for each class"
     revision = 4
 
-    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
+    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
         """Start before the first item; of the stream only the texts matter."""
-        classes, dim = data.pool.text_features.shape
-        self.pool, self.options = data.pool, options
+        super().__init__(data, settings, threshold)  # `threshold` of ZS-CLIP, on u
+        self.text, self.scale = data.text_features, data.logit_scale
+        (classes, dim), o = self.text.shape, settings
         # Equation 6, which is left out without a level or a text that stands for any.
-        known = _LOW if self.pool.is_level_known else np.nan
-        low = known if options.cull_low is None else options.cull_low
-        self.any_text = None if np.isnan(low) else any_text(self.pool)
+        low = o.cull_low if o.cull_low is not None else _LOW if data.is_level_known else np.nan
+        self.any_text = None if np.isnan(low) else any_text(data)
         self.low = np.nan if self.any_text is None else low
-        high = self.low + 1 if options.cull_high is None else options.cull_high
-        self.high = float(np.maximum(high, self.low))
+        self.high = max(self.low, self.low + 1 if o.cull_high is None else o.cull_high)
         # The generic text, of which all logits are less.
-        self.generic = None if self.any_text is None else self.pool.generic
-        self.zero_shot, self.order = OnlineThreshold(threshold), Order(classes, options.cull_ring)
-        # What was learned: D + C + M numbers, each array replaced and none changed.
+        self.generic = None if self.any_text is None else data.generic
+        self.order = Order(classes, o.cull_ring)
+        # What was learned: D + C + M numbers.
         self.seen, self.logits_seen = 0, 0
         self.xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
         self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
         self.mass = np.zeros(classes)  # softmax mass of items that were not flagged
         self.ring = np.zeros((0, 6))  # of the last M: views, ZS-CLIP's flag, whether e < low
-        self.rule: BlockRule | None = None  # None: ZS-CLIP decides
-        # The items that wait until they are learned together, which of them count, and which were
-        # flagged.
-        self.waiting: tuple[tuple[Items, Flags, Flags], ...] = ()
-        self.missing = options.cull_first  # items until then
+        self.rule: Rule | None = None  # None: ZS-CLIP decides
+        # Items that are learned together, and whether they were flagged; how many are missing.
+        self.waiting: list[tuple[Items, Mask]] = []
+        self.missing = o.cull_first
 
     @property
     def adapted(self) -> bool:
         """Whether there is a rule."""
         return self.rule is not None
 
-    def __deepcopy__(self, memo: object) -> "Cull":
-        """A copy that learns by itself; arrays are shared, as each is replaced and none changed."""
-        other = copy.copy(self)
-        other.zero_shot, other.order = copy.copy(self.zero_shot), copy.copy(self.order)
-        return other
-
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items, and learn at the end of each block."""
-        if not learn:
-            zero_shot = np.full(len(items), self.zero_shot.latest)
-            seen = self._seen(items, slice(None), zero_shot)
-            return self._decide(seen, np.zeros(len(items), bool), zero_shot)[0]
-        is_test = ~items.injected
-        # An injected item gets the zero-shot threshold of the test item before it.
-        before = self.zero_shot.latest
-        thresholds = np.append(before, self.zero_shot(items.noise_score[is_test]))
-        counts = np.cumsum(is_test)
-        zero_shot, start, done = thresholds[counts], 0, 0
-        parts: list[Decisions] = []
-        while start < len(items) or not parts:
-            done += self.missing
-            stop = min(int(np.searchsorted(counts, done)) + 1, len(items))
-            part = slice(start, stop)
-            parts.append(self._push_part(items, part, zero_shot[part]))
-            start = stop
+        test = ~items.injected
+        if not learn or not test.any():
+            zero_shot = np.full(len(items), self.threshold.latest)
+            decided = self._decide(self._seen(items, zero_shot), zero_shot, False)[0]
+            return replace(decided, is_noise=np.asarray(decided.is_noise) | (~test & learn))
+        if not test.all():  # injected noise gets the thresholds of the item before it
+            decided = self.push(items.part(np.flatnonzero(test)))
+            decided = decided.part(np.maximum(np.cumsum(test) - 1, 0))
+            return replace(
+                decided, is_noise=np.asarray(decided.is_noise) | ~test,
+                class_index=np.where(test, decided.class_index, items.class_index),
+                id_score=np.where(test, decided.id_score, 1 - items.noise_score),
+            )  # fmt: skip
+        zero_shot, parts, start = self.threshold(items.noise_score), list[Decisions](), 0
+        while start < len(items):
+            part = slice(start, start + self.missing)
+            seen = self._seen(items.part(part), zero_shot[part])
+            decisions, flagged = self._decide(seen, zero_shot[part], True)
+            parts.append(decisions)
+            self.waiting.append((seen, flagged))
+            self.missing, start = self.missing - len(flagged), start + len(flagged)
+            if not self.missing:
+                self._learn()
         return Decisions.joined(parts)
 
-    def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
-        """Decide on the items of a block, or of the rest of it."""
-        items, is_test = self._seen(data, part, zero_shot), ~data.injected[part]
-        decisions, flagged = self._decide(items, is_test, zero_shot)
-        if is_test.any():
-            self.waiting += ((items, is_test, flagged),)
-        self.missing -= int(is_test.sum())
-        if not self.missing:
-            self._learn()
-        assert decisions.is_noise is not None
-        return replace(decisions, is_noise=decisions.is_noise | ~is_test)
-
-    def _seen(self, data: StreamData, part: slice, zero_shot: Floats) -> Items:
-        """Consecutive items of a stream, by ZS-CLIP's thresholds (B,) for them."""
-        pool, detail, u = data.pool, data.detail(part), data.noise_score[part]
-        features = unit(data.features(part))
-        likely = 1 - pool.zero_shot.noise_score[data.index[part]].astype(np.float64)
-        logits, evidence = detail.top_logits, np.full(len(u), np.nan)
+    def _seen(self, data: StreamData, zero_shot: Floats) -> Items:
+        """Items of a stream, by ZS-CLIP's thresholds (B,) for them."""
+        frozen, u = data.zero_shot, data.noise_score
+        features, logits = unit(data.features()), frozen.top_logits
+        likely, evidence = 1 - frozen.noise_score, np.full(len(u), np.nan)
         if self.any_text is not None:
-            other = np.float32(pool.logit_scale) * np.vecdot(features, self.any_text)
-            evidence = (logits[:, 0] - other) - np.log(likely * len(pool.text_features))
+            other = np.float32(self.scale) * np.vecdot(features, self.any_text)
+            evidence = (logits[:, 0] - other) - np.log(likely * len(self.text))
             logits = logits if self.generic is None else logits - other[:, None]
-        doubt = np.column_stack([u, detail.entropy, -logits[:, 0]])
-        columns = features, doubt, logits, detail.top_classes, likely, evidence
-        return Items(*columns, u > zero_shot)
+        doubt = np.column_stack([u, frozen.entropy, -logits[:, 0]])
+        return Items(features, doubt, logits, frozen.top_classes, likely, evidence, u > zero_shot)
 
-    def _decide(self, items: Items, enters: Flags, zero_shot: Floats) -> tuple[Decisions, Flags]:
+    def _decide(self, items: Items, zero_shot: Floats, learn: bool) -> tuple[Decisions, Mask]:
         """Decide on B items by the rule, or as ZS-CLIP does; the flags are those before caution.
 
-        The classes of unflagged items that enter are remembered for the next items.
+        If they are learned, the classes of unflagged items are remembered for the next items.
         """
         rule, count = self.rule, len(items.likely)
         if rule:
-            score, tau, level = rule.score(items), np.full(count, rule.threshold), rule.level
+            score = np.vecdot(rule.views(items) - rule.mean, rule.weights)
+            tau, level = np.full(count, rule.threshold), rule.level
         else:
             score, tau, level = items.doubt[:, 0], zero_shot, self.low
         score = np.fmax(score, tau + (level - items.evidence))  # fmax: equation 6 may be left out
         flagged = score > tau
-        named = self.order.name(self._logits_of(items), items.top_classes, enters & ~flagged)
+        named = self.order.name(self._logits_of(items), items.top_classes, ~flagged & learn)
         return Decisions(
             named, items.evidence < level if self.options.cautious else flagged, 1 - score,
             zero_shot, tau if rule else np.full(count, np.nan), items.evidence,
@@ -297,37 +267,33 @@ class Cull(Method):
 
     def _learn(self) -> None:
         """Learn a block of items and the decisions on them, which only equation 5 uses."""
-        pieces, *masks = zip(*self.waiting, strict=True)
-        is_test, flagged = map(np.concatenate, masks)
-        columns = zip(*(vars(piece).values() for piece in pieces), strict=True)
-        items, clean = Items(*(np.concatenate(c)[is_test] for c in columns)), ~flagged[is_test]
+        pieces, flags = zip(*self.waiting, strict=True)
+        together = zip(*(vars(piece).values() for piece in pieces), strict=True)
+        items, clean = Items(*map(np.concatenate, together)), ~np.concatenate(flags)
         if self.options.cull_order:
             self.order.learn(self._logits_of(items)[clean], items.top_classes[clean])
         x, y = items.features, items.doubt
         logits = self._logits(x if self.seen < _ALL else x[::_EVERY])
-        self.logits = self.logits + np.array([logits.sum(0), (logits * logits).sum(0)])
+        self.logits += [logits.sum(0), (logits * logits).sum(0)]
         self.logits_seen += len(logits)
-        with_one = np.column_stack([np.ones(len(y)), y]).astype(np.float32)
-        self.xy = self.xy + with_one.T @ x
-        self.y = self.y + np.array([y.sum(0), (y * y).sum(0)])
+        self.xy += np.column_stack([np.ones(len(y)), y]).astype(np.float32).T @ x
+        self.y += [y.sum(0), (y * y).sum(0)]
         mass = np.exp(items.top_logits + y[:, 2:]) * items.likely[:, None]
-        self.mass = self.mass.copy()
         np.add.at(self.mass, items.top_classes[clean], mass[clean])
         self.seen += len(y)
-        views = self._views() if self.rule is None else self.rule.views
-        is_low = items.evidence < self.low
-        shown = np.column_stack([views(items), items.zero_shot_noise, is_low])
-        self.ring = np.concatenate([self.ring, shown])[-self.options.cull_ring :]
-        self.rule = self._rule()
-        self.waiting = ()
+        views = self._views()
+        shown = (self.rule.views if self.rule else views)(items)
+        columns = shown, items.zero_shot_noise, items.evidence < self.low
+        self.ring = np.concatenate([self.ring, np.column_stack(columns)])[-self.options.cull_ring :]
+        self.rule, self.waiting = self._rule(views), []
         self.missing = max(min(self.seen // _GROWTH, _BLOCK), self.options.cull_first)
 
     def _logits(self, features: Features) -> Floats:
         """The logits (B, C) of unit features, less that of the generic text."""
-        logits = (features @ self.pool.text_features.T).astype(np.float64)
+        logits = (features @ self.text.T).astype(np.float64)
         if self.generic is not None:
             logits -= (features @ self.generic)[:, None]
-        logits *= np.float32(self.pool.logit_scale)
+        logits *= np.float32(self.scale)
         return logits
 
     def _views(self) -> Views:
@@ -343,7 +309,7 @@ class Cull(Method):
         class_mean = self._logits(x.astype(np.float32)[None])[0]
         return Views(w.astype(np.float32), float(w @ x), class_mean, class_deviation)
 
-    def _rule(self) -> BlockRule:
+    def _rule(self, of_next: Views) -> Rule:
         o, views, zero_shot_noise = self.options, self.ring[:, :4], self.ring[:, 4] > 0
         mean, spread = views.mean(0), deviation(views)
         v = (views - mean) / spread
@@ -362,7 +328,7 @@ class Cull(Method):
             tau += is_rare * max(far - tau, 0.0)
         level = self.high if float(self.ring[:, 5].mean()) > o.cull_many else self.low
         penalty = class_penalty(self.mass + o.cull_first / len(self.mass), o.cull_prior)
-        return BlockRule(self._views(), mean, weights / spread, tau, level, penalty)
+        return Rule(of_next, mean, weights / spread, tau, level, penalty)
 
 
 def class_penalty(mass: Floats, most: float) -> Floats:

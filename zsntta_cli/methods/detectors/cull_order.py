@@ -8,16 +8,15 @@ that make the stream likeliest. In a shuffled stream all weights are 0, and noth
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.scores import TOP, softmax
+from zsntta_cli.methods.scores import TOP, Floats, Mask, softmax
 
-Floats = NDArray[np.float64]
 Classes = NDArray[np.int32]
 _KEEPS = np.array([[0.5], [0.9], [0.98]])  # of a window's shares from item to item: 2, 10, 50 items
 _BEFORE = 512  # items before the last M, from which on shares are followed: 0.98 ** 512 is 3e-5
 
 
 class Order:
-    """The last items that were called clean; no array is changed, each is replaced."""
+    """The last items that were called clean."""
 
     def __init__(self, classes: int, size: int) -> None:
         """Start a stream of C classes; order is looked for in the last M items, the `size`."""
@@ -30,7 +29,7 @@ class Order:
         self.gains, self.at_block = np.empty((0, 3)), np.full((3, classes), 1 / classes)
         self.shares = self.at_block
 
-    def name(self, logits: Floats, classes: Classes, is_kept: NDArray[np.bool_]) -> Classes:
+    def name(self, logits: Floats, classes: Classes, is_kept: Mask) -> Classes:
         """Choose the classes of B items in turn, of `classes` (B, K); those that are kept count."""
         if self.weights.any():
             gain, self.shares = follow(self.shares, softmax(logits), classes, is_kept)
@@ -50,16 +49,12 @@ class Order:
             self.weights = np.zeros(3)
             return
         if not self.weights.any():  # they were not followed
-            self.gains, self.at_block = (
-                self.gains[:0],
-                np.full_like(self.shares, 1 / self.shares.shape[1]),
-            )
+            self.gains = self.gains[:0]
+            self.at_block = np.full_like(self.shares, 1 / self.shares.shape[1])
             likely, classes = self.likely, self.classes
         gain, self.at_block = follow(self.at_block, likely, classes, np.ones(len(classes), bool))
-        self.gains = np.concatenate([self.gains, (gain * likely[:, None]).sum(axis=2)])[
-            -self.size :
-        ]
-        self.shares = self.at_block
+        gains = np.concatenate([self.gains, (gain * likely[:, None]).sum(axis=2)])
+        self.gains, self.shares = gains[-self.size :], self.at_block
         likelihood = np.column_stack([np.ones(len(self.gains)), self.gains])
         weights = np.full(4, 0.25)
         for _ in range(20):  # expectation maximisation; 20 items speak for none
@@ -69,7 +64,7 @@ class Order:
 
 
 def follow(
-    shares: Floats, likely: Floats, classes: Classes, is_kept: NDArray[np.bool_]
+    shares: Floats, likely: Floats, classes: Classes, is_kept: Mask
 ) -> tuple[Floats, Floats]:
     """How much likelier than 1 / C the windows make K classes of B items (B, 3, K), and the shares.
 

@@ -12,17 +12,12 @@ cull.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull import otsu
 from zsntta_cli.methods.method import ABOVE_ZERO, FROZEN, Method, MethodSettings
-from zsntta_cli.methods.scores import unit
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.methods.scores import Floats, Mask, unit
 from zsntta_cli.settings.options import option
-
-Floats = NDArray[np.float64]
 
 
 class ETLT(Method):
@@ -40,28 +35,26 @@ class ETLT(Method):
     cost = "solves one least-squares problem on D dims over the whole stream"
     class_probability = FROZEN
 
-    def __init__(self, _data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
-        self.options = options
-        self.fixed = None if threshold.fixed is None else OnlineThreshold(threshold).latest
-
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff its fitted value is above the split, or above a fixed threshold.
 
         `items` are the whole stream, so that nothing is learned for later ones.
         """
-        del learn
-        test, v = ~items.injected, items.noise_score
+        test, v, split = ~items.injected, items.noise_score, 0.5
         if test.any():
-            x = unit(items.features(slice(None))).astype(float)
+            x = unit(items.features()).astype(float)
             v = least_squares(x, v, test, self.options.etlt_penalty)
-        value = split(v[test]) if self.fixed is None else self.fixed
+            values = v[test]
+            split = otsu(values)[0] if values.min() < values.max() else float(values[0])
+        if self.threshold.settings.fixed is not None:
+            split = self.threshold.latest
         return Decisions(
-            items.class_index, (v > value) | items.injected, 1 - v,
-            detector_threshold=np.full(len(v), value),
+            items.class_index, (v > split) | items.injected, 1 - v,
+            detector_threshold=np.full(len(v), split),
         )  # fmt: skip
 
 
-def least_squares(x: Floats, u: Floats, is_fitted: NDArray[np.bool_], penalty: float) -> Floats:
+def least_squares(x: Floats, u: Floats, is_fitted: Mask, penalty: float) -> Floats:
     """The values (T,) of a regression of some items' scores on their features and a constant."""
     center, mean = x[is_fitted].mean(axis=0), u[is_fitted].mean()
     centered = x - center
@@ -73,10 +66,3 @@ def least_squares(x: Floats, u: Floats, is_fitted: NDArray[np.bool_], penalty: f
     target = np.concatenate([q.T @ (u[is_fitted] - mean), np.zeros(dim)])
     weight = np.linalg.lstsq(rows, target)[0]
     return np.asarray(mean + centered @ weight)
-
-
-def split(v: Floats) -> float:
-    """The Otsu split of values (N,), or their common value if all are equal."""
-    if not len(v):
-        return 0.5
-    return otsu(v)[0] if v.min() < v.max() else float(v[0])

@@ -13,19 +13,21 @@ Injected noise always enters, in place of the entry of highest q, and stays as i
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import FROM_ONE, FROZEN, Method, MethodSettings
-from zsntta_cli.methods.ood_scores import image_scores
-from zsntta_cli.methods.scores import mcm, unit
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.method import (
+    AT_ONCE,
+    FROM_ONE,
+    FROZEN,
+    TEMPERATURE,
+    Method,
+    MethodSettings,
+)
+from zsntta_cli.methods.scores import Features, Floats, blocks, mcm, unit
 from zsntta_cli.settings.options import Range, check, option
-
-_BLOCK = 256  # items whose features are read at once, or one batch
 
 
 class OODD(Method):
@@ -33,16 +35,15 @@ class OODD(Method):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+        batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
         oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
         oodd_neighbour: int = option(
             5, "K: rank of the nearest item of the dictionary that counts.", within=FROM_ONE
         )
         oodd_temperature: float | None = option(  # the released code takes 1
-            None,
-            "Temperature of q, the softmax over cosines; none: 1 / logit scale.",
-            within=Range(least=1e-4),
-        )
+            None, "Temperature of q, the softmax over cosines; none: 1 / logit scale.",
+            within=TEMPERATURE,
+        )  # fmt: skip
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -54,72 +55,42 @@ class OODD(Method):
     official = {"batch_size": 64, "oodd_temperature": 1.0}  # as released
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
-        self.options = options
-        self.dictionary = Dictionary(options, data.pool.image_features.shape[1])
-        self.threshold = OnlineThreshold(threshold, options.batch_size)
-
-    def push(self, items: StreamData, learn: bool = True) -> Decisions:
-        """Call an item noise iff the mean of u and the K-th cosine is above the threshold."""
-        temperature = self.options.oodd_temperature
-        alone = items.noise_score  # 1 - q
-        if temperature is not None:
-            alone = 1 - image_scores(items, mcm, scale=1 / temperature)
-        u = self._scores(items, alone, learn)
-        own = self.threshold(u, learn)
-        return Decisions(items.class_index, u > own, 1 - u, detector_threshold=own)
-
-    def _scores(
-        self, items: StreamData, noise_score: NDArray[np.float64], learn: bool
-    ) -> NDArray[np.float64]:
-        """The noise scores (T,) in [0, 1] of items in order, given those without the dictionary."""
-        size = self.options.batch_size
-        scores, step = noise_score.copy(), (_BLOCK // size or 1) * size
-        for start in range(0, len(items), step):
-            features = unit(items.features(slice(start, start + step)))
-            for first in range(0, len(features), size):
-                batch = slice(start + first, start + min(first + size, len(features)))
-                x, u = features[first : first + size], noise_score[batch]
-                if learn:
-                    self.dictionary.offer(x, u, items.injected[batch])
-                cosine = self.dictionary.cosines(x)
-                if cosine is not None:
-                    scores[batch] = (u + np.clip(cosine, 0, 1)) / 2
-        return scores
-
-
-class Dictionary:
-    """The N items of highest noise score; their features (N, D) have unit norm."""
-
-    def __init__(self, options: OODD.Settings, dim: int) -> None:
-        self.options = options
-        self.keys = np.zeros((options.oodd_items, dim), np.float32)
-        self.scores = np.zeros(options.oodd_items)  # noise scores
-        self.order = np.zeros(options.oodd_items, np.int64)  # in which they arrived
+    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
+        super().__init__(data, settings, threshold)
+        count, dim = settings.oodd_items, data.image_features.shape[1]
+        self.keys = np.zeros((count, dim), np.float32)  # unit norm
+        self.u = np.zeros(count)  # noise scores of the entries
+        self.order = np.zeros(count, np.int64)  # in which they arrived
         self.filled, self.seen = 0, 0  # entries, and all items that were offered
 
-    def offer(
-        self,
-        features: NDArray[np.float32],
-        u: NDArray[np.float64],
-        injected: NDArray[np.bool_],
-    ) -> None:
-        """Offer items (B, D) in turn; injected noise always enters."""
-        for feature, score, is_injected in zip(features, u, injected, strict=True):
-            is_free = self.filled < len(self.keys)
-            row = self.filled if is_free else self._least()
-            if is_free or is_injected or score > self.scores[row]:
-                self.keys[row], self.scores[row], self.order[row] = feature, score, self.seen
-            self.filled, self.seen = self.filled + is_free, self.seen + 1
+    def scores(self, items: StreamData, learn: bool) -> Floats:
+        """1 - (u + cos) / 2 (T,), where cos is the K-th largest cosine with the dictionary."""
+        temperature, k = self.options.oodd_temperature, self.options.oodd_neighbour
+        alone = items.noise_score  # u = 1 - q
+        if temperature is not None:
+            alone = 1 - items.score(mcm, scale=1 / temperature)
+        scores = alone.copy()
+        for batch in blocks(len(items), self.options.batch_size):
+            x = unit(items.features(batch))
+            for i in range(len(x) * learn):
+                at = batch.start + i
+                self._offer(x[i], alone[at], items.injected[at])
+            if self.filled > k:
+                cosines = x @ self.keys[: self.filled].T
+                nearest = np.partition(cosines, -k, axis=1)[:, -k]
+                scores[batch] = (alone[batch] + np.clip(nearest, 0, 1)) / 2
+        return 1 - scores
 
-    def _least(self) -> int:
-        """The entry of the lowest score, which leaves next; of equal ones the newest."""
-        rows = np.flatnonzero(self.scores == self.scores.min())
-        return int(rows[self.order[rows].argmax()])
+    def _offer(self, feature: Features, u: float, is_injected: bool) -> None:
+        """Keep an item in a free place, or in that of the entry of lowest u, the newest of equal.
 
-    def cosines(self, features: NDArray[np.float32]) -> NDArray[np.float32] | None:
-        """The K-th largest cosines (B,) of items (B, D), or None with K entries or fewer."""
-        k = self.options.oodd_neighbour
-        if self.filled <= k:
-            return None
-        return np.partition(features @ self.keys[: self.filled].T, -k, axis=1)[:, -k]
+        Injected noise always enters.
+        """
+        row = self.filled
+        is_free = row < len(self.keys)
+        if not is_free:
+            lowest = np.flatnonzero(self.u == self.u.min())
+            row = int(lowest[self.order[lowest].argmax()])
+        if is_free or is_injected or u > self.u[row]:
+            self.keys[row], self.u[row], self.order[row] = feature, u, self.seen
+        self.filled, self.seen = self.filled + is_free, self.seen + 1

@@ -8,9 +8,7 @@ clean iff S(x) >= λ                            noise iff u > λ
 from dataclasses import dataclass
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import FROM_ONE, FROZEN, Method, MethodSettings
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.methods.method import AT_ONCE, FROM_ONE, FROZEN, Method, MethodSettings
 from zsntta_cli.settings.options import option
 
 
@@ -19,15 +17,12 @@ class ZsClip(Method):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+        batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
 
     cites = "cao2025noisy", "ming2022delving", "li2023robustness"
     cost = "keeps the last N_q scores"
     is_probability = True
     class_probability = FROZEN
-
-    def __init__(self, _data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
-        self.threshold = OnlineThreshold(threshold, options.batch_size)
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items; a batch enters the queue before its threshold is found."""

@@ -69,7 +69,9 @@ def _sharing_an_encoder(
             yield online.push(stream.part(_run_of(items)))
         for items, images in data.batches(batches[len(frozen_batches) :]):
             features = data.encoder.image_features(images)
-            seen = stream.seen_as(_run_of(items), features.detach().cpu().numpy())
+            seen = replace(
+                stream.part(_run_of(items)), image_features=features.detach().cpu().numpy()
+            )
             decisions, logits = online.push(seen), tent.logits(features)
             class_index, _ = zero_shot_scores(logits.detach())
             tent.adapt(items, logits, _adapts(decisions, stream.injected[items]))

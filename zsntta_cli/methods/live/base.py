@@ -63,13 +63,13 @@ class LiveData:
 
     def text_features(self) -> torch.Tensor:
         """The cached text features (C, D) of unit norm, which no method that uses them changes."""
-        return torch.from_numpy(self.stream.pool.text_features).to(self.encoder.device)
+        return torch.from_numpy(self.stream.text_features).to(self.encoder.device)
 
     def logits(self, features: torch.Tensor, text_features: torch.Tensor) -> torch.Tensor:
         """The scaled cosines (B, C) of raw image features (B, D) and unit text features (C, D)."""
         unit = torch.nn.functional.normalize(features, dim=-1)
         with self.encoder.autocast():
-            logits = self.stream.pool.logit_scale * unit @ text_features.T
+            logits = self.stream.logit_scale * unit @ text_features.T
         return logits.float()
 
 

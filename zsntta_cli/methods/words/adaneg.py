@@ -16,17 +16,16 @@ start, and a proxy that changes within the block takes one more, from its item o
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, GAP, SHARE, WORDS, Method
-from zsntta_cli.methods.scores import cosine_logits, entropy, softmax, unit
-from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
+from zsntta_cli.methods.scores import Features, cosine_logits, entropy, softmax, unit
+from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
-from zsntta_cli.methods.words.vocabulary import Array, item_blocks
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.methods.words.vocabulary import logit_blocks, surely_id_or_noise
 from zsntta_cli.settings.options import option
 
 
@@ -52,78 +51,58 @@ class AdaNeg(Method):
     official = {**NegLabel.official, "adaneg_shots": 9, "adaneg_sure": 0.5}
     is_probability = True
 
-    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
-        self.options, self.vocabulary = options, Vocabulary.of(data.pool, options)
-        self.memory = Memory(self.vocabulary.text, options.adaneg_shots)
-        self.text_threshold, self.threshold = OnlineThreshold(threshold), OnlineThreshold(threshold)
+    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
+        super().__init__(data, settings, threshold)
+        self.vocabulary = Vocabulary(data, settings)
+        self.text, self.classes = self.vocabulary.text, self.vocabulary.classes
+        self.text_threshold, self.proxies = OnlineThreshold(threshold), self.text.copy()  # (K, D)
+        # Of up to L unit images beside each text. The system allocates memory when it is written,
+        # and few texts have images.
+        self.images = np.zeros((len(self.text), settings.adaneg_shots, self.text.shape[1]), "f4")
+        self.entropies = np.full(self.images.shape[:2], np.inf)  # inf: a free place
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff 1 - S / (1 + λ) is above its threshold; name by both softmaxes."""
-        weight, scale = self.options.adaneg_text, items.pool.logit_scale
-        text, classes = self.vocabulary.text, self.vocabulary.classes
+        o, weight = self.options, self.options.adaneg_text
         score, class_index = np.empty(len(items)), np.empty(len(items), np.int32)
-        for block in item_blocks(len(items), len(text)):
-            features = items.features(block)
-            logits = cosine_logits(features, text, scale)
-            by_text = self.vocabulary.id_share(logits).astype(np.float64)
-            is_id, is_noise = self._sure(1 - by_text, items.injected[block], learn)
-            seen = self._by_proxies(features, logits, is_id & learn, is_noise & learn, scale)
+        for block, logits in logit_blocks(items.features(), self.text, items.logit_scale):
+            by_text, injected = (
+                self.vocabulary.id_share(logits).astype(float),
+                items.injected[block],
+            )
+            threshold = self.text_threshold(1 - by_text, learn)
+            if o.adaneg_sure is not None:
+                threshold = np.full(len(by_text), 1 - o.adaneg_sure)
+            is_id, is_noise = surely_id_or_noise(1 - by_text, threshold, o.gap)
+            is_noise = (is_noise | injected) & learn
+            seen = self._by_proxies(items.part(block), logits, is_id & ~injected & learn, is_noise)
             score[block] = self.vocabulary.id_share(seen) + weight * by_text
             both = softmax(logits) + weight * softmax(seen)
-            class_index[block] = both[:, :classes].argmax(axis=1)
+            class_index[block] = both[:, : self.classes].argmax(axis=1)
         score /= 1 + weight
         own = self.threshold(1 - score, learn)
         return Decisions(class_index, 1 - score > own, score, detector_threshold=own)
 
-    def _sure(
-        self, u: NDArray[np.float64], injected: NDArray[np.bool_], learn: bool
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which items of a block are surely ID, and which surely noise, by the score on texts."""
-        threshold, gap = self.text_threshold(u, learn), self.options.gap
-        if self.options.adaneg_sure is not None:
-            threshold = np.full(len(u), 1 - self.options.adaneg_sure)
-        is_noise = is_surely_noise(u, threshold, gap) | injected
-        return is_surely_id(u, threshold, gap) & ~injected, is_noise
-
     def _by_proxies(
-        self,
-        features: Array,
-        logits: Array,
-        is_id: NDArray[np.bool_],
-        is_noise: NDArray[np.bool_],
-        scale: float,
-    ) -> Array:
+        self, items: StreamData, logits: Features, is_id: Any, is_noise: Any
+    ) -> Features:
         """The logits (B, C + M) by the proxies, after each sure item was offered to the memory."""
-        memory, classes, seen = self.memory, self.vocabulary.classes, logits.copy()
-        if len(rows := memory.rows):
-            seen[:, rows] = cosine_logits(features, memory.proxies[rows], scale)
+        features, scale, seen = items.features(), items.logit_scale, logits.copy()
+        if len(rows := np.flatnonzero(np.isfinite(self.entropies).any(axis=1))):
+            seen[:, rows] = cosine_logits(features, self.proxies[rows], scale)
         for i in np.flatnonzero(is_id | is_noise):
-            first, last = (0, classes) if is_id[i] else (classes, logits.shape[1])
+            first, last = (0, self.classes) if is_id[i] else (self.classes, len(self.text))
             among = logits[i, first:last]
             row = first + int(among.argmax())
-            if memory.enter(row, float(entropy(among[None])[0]), features[i]):
-                proxy = memory.proxies[row : row + 1]
-                seen[i:, row] = cosine_logits(features[i:], proxy, scale)[:, 0]
+            if self._enter(row, float(entropy(among[None])[0]), features[i]):
+                seen[i:, row] = cosine_logits(features[i:], self.proxies[row][None], scale)[:, 0]
         return seen
 
+    def _enter(self, row: int, entropy: float, image: Features) -> bool:
+        """Offer an image (D,) to a text; say whether it entered and changed the text's proxy.
 
-class Memory:
-    """Up to L images beside each of K texts; a new one then replaces one of higher entropy."""
-
-    def __init__(self, text: Array, shots: int) -> None:
-        self.text, self.proxies = text, text.copy()  # (K, D) unit norm
-        self.entropies = np.full((len(text), shots), np.inf)  # inf: a free place
-        # Unit images (K, L, D); the system allocates memory when it is written, and few texts
-        # have images.
-        self.images = np.zeros((len(text), shots, text.shape[1]), np.float32)
-
-    @property
-    def rows(self) -> NDArray[np.intp]:
-        """The texts that have an image."""
-        return np.flatnonzero(np.isfinite(self.entropies).any(axis=1))
-
-    def enter(self, row: int, entropy: float, image: Array) -> bool:
-        """Offer an image (D,) to a text; say whether it entered and changed the text's proxy."""
+        Where there is no place it replaces one of higher entropy.
+        """
         place = int(self.entropies[row].argmax())
         if entropy >= self.entropies[row, place]:
             return False

@@ -16,27 +16,25 @@ score, and is learned for no class.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.classifiers.adapting import Frozen, blocks
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, SHARE, WORDS, Method
-from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.classifiers.adapting import frozen
+from zsntta_cli.methods.method import AT_ONCE, FROM_ONE, FROM_ZERO, SHARE, WORDS, Method
+from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits, softmax
 from zsntta_cli.methods.words.vocabulary import (
-    Array,
     Recent,
     WordSettings,
     activations,
-    item_blocks,
     largest,
+    logit_blocks,
     mined_words,
     names_and_words,
 )
-from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
 _FIRST_NOISE = 15  # words in place of the paper's noise images
@@ -45,8 +43,6 @@ _MOMENTUM = 0.95  # weight of the mean activations beside those of a batch
 _FIRST_VARIANCE = 0.002
 _SHRINKAGE = 1e-4  # ε
 _RATE, _MOST_WEIGHT = 0.005, 0.2  # growth and limit of the Gaussians' weight
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class ClassGaussians:
@@ -61,11 +57,6 @@ class ClassGaussians:
         classes, dim = texts.shape
         self.means, self.counts = texts.copy(), np.ones(classes)
         self.scatters = np.zeros((classes, dim, dim), np.float32)
-
-    @property
-    def mean_count(self) -> float:
-        """The mean count of a class: the weights of its items, and 1 for the text."""
-        return float(self.counts.mean())
 
     def learn(self, features: Floats, classes: NDArray[np.intp], weights: Floats) -> None:
         """Learn items (B, D), each for its class (B,) and with its weight (B,)."""
@@ -98,7 +89,7 @@ class DDE(Method):
     class Settings(WordSettings):
         # The paper chooses the number of words and the gate for each set. These are ImageNet's, but
         # with 100 words for other sets.
-        batch_size: int = option(256, "Items that are decided on at once.", within=FROM_ONE)
+        batch_size: int = option(256, AT_ONCE, within=FROM_ONE)
         dde_words: int = option(
             100, "M̂: number of the most activated words that count.", within=FROM_ONE
         )
@@ -131,66 +122,61 @@ class DDE(Method):
     }  # fmt: skip
     is_probability = True
 
-    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
-        self.options, self.fixed = options, threshold.fixed is not None
-        self.is_exact = options.dde_cells == "exact" and not self.fixed
-        self.grid = OnlineThreshold(threshold, options.batch_size)
-        self.queue, self.scores = threshold.queue, np.empty(0)  # the last N_q noise scores
-        self.latest = 0.5  # the exact threshold, until there are two scores
-        names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
+    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
+        super().__init__(data, settings, threshold)
+        self.fixed = threshold.fixed is not None
+        self.is_exact = settings.dde_cells == "exact" and not self.fixed
+        self.queue, self.latest = np.empty(0), 0.5  # the last N_q noise scores, their exact split
+        names, words = names_and_words(data)[0], mined_words(data, settings)
         self.text, self.classes = np.concatenate([names, words]), len(names)
-        self.copies = 2 if options.dde_doubled else 1
-        self.scale = data.pool.logit_scale
-        self.id, self.noise = (Recent(options.dde_cache, len(words)) for _ in "+-")
+        self.copies = 2 if settings.dde_doubled else 1
+        self.id, self.noise = (Recent(settings.dde_cache, len(words)) for _ in "+-")
         first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
         for cache, rows in ((self.id, names), (self.noise, words[first])):
-            for part in item_blocks(len(rows), len(self.text)):
-                cache.add(self._activations(cosine_logits(rows[part], self.text, self.scale)))
+            for _, logits in logit_blocks(rows, self.text, data.logit_scale):
+                cache.add(activations(logits, self.classes, self.copies))
         # The Gaussians of the most probable classes, and of the second ones if they count.
-        texts = data.pool.text_features.astype(np.float64)
-        has_second = options.dde_exclusion > 0 and len(texts) > 1
+        texts = data.text_features.astype(np.float64)
+        has_second = settings.dde_exclusion > 0 and len(texts) > 1
         self.gaussians = [ClassGaussians(texts) for _ in range(1 + has_second)]
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise if the words' share reaches its online, or is above a fixed, one."""
         class_index, u = np.empty(len(items), np.int32), np.empty(len(items))
         own = np.empty(len(items))
-        for part in blocks(len(items), self.options.batch_size):
-            injected = items.injected[part]
-            u[part] = self._noise_scores(items.features(part), injected, learn)
-            class_index[part] = self._classes(Frozen.of(items, part), ~injected & learn)
-            own[part] = self._thresholds(u[part], learn)
+        for batch in blocks(len(items), self.options.batch_size):
+            part = items.part(batch)
+            u[batch] = self._noise_scores(part, learn)
+            class_index[batch] = self._classes(part, learn)
+            own[batch] = self._thresholds(u[batch], learn)
         is_noise = u > own if self.fixed else u >= own
         return Decisions(class_index, is_noise, 1 - u, detector_threshold=own)
 
     def _thresholds(self, u: Floats, learn: bool) -> Floats:
         """The thresholds (B,) of a batch of noise scores (B,), which enter the queue."""
         if not self.is_exact:
-            return self.grid(u, learn)
+            return self.threshold(u, learn)
         if learn:
-            self.scores = np.concatenate([self.scores, u])[-self.queue :]
-            self.latest = best_split(self.scores, self.latest)
+            self.queue = np.concatenate([self.queue, u])[-self.threshold.settings.queue :]
+            self.latest = best_split(self.queue, self.latest)
         return np.full(len(u), self.latest)
 
-    def _noise_scores(self, raw: Array, injected: Mask, learn: bool) -> Floats:
+    def _noise_scores(self, items: StreamData, learn: bool) -> Floats:
         """The noise scores (B,) of a batch, whose sure items enter the caches."""
-        logits = cosine_logits(raw, self.text, self.scale)
+        logits = cosine_logits(items.features(), self.text, items.logit_scale)
         id_mean, noise_mean = self.id.mean, self.noise.mean
         u = self._words_share(logits, noise_mean - id_mean)
         if not learn:
             return u
-        shown = self._activations(logits)
-        is_id = (1 - u > (1 + self.options.dde_gate) / 2) & ~injected
-        is_noise = (1 - u < _SURELY_NOISE) | injected
+        shown = activations(logits, self.classes, self.copies)
+        is_id = (1 - u > (1 + self.options.dde_gate) / 2) & ~items.injected
+        is_noise = (1 - u < _SURELY_NOISE) | items.injected
         id_mean, noise_mean = _moved(id_mean, shown[is_id]), _moved(noise_mean, shown[is_noise])
         self.id.add(shown[is_id])
         self.noise.add(shown[is_noise])
         return self._words_share(logits, noise_mean - id_mean)
 
-    def _activations(self, logits: Array) -> Array:
-        return activations(logits, self.classes, self.copies)
-
-    def _words_share(self, logits: Array, difference: Floats) -> Floats:
+    def _words_share(self, logits: Features, difference: Floats) -> Floats:
         """The share (B,) of the M̂ most activated words in the softmax over these and the names."""
         count = min(self.options.dde_words, self.copies * len(difference))
         order = np.repeat(largest(difference, -(-count // self.copies)), self.copies)[:count]
@@ -198,19 +184,20 @@ class DDE(Method):
         both = np.concatenate([logits[:, : self.classes], negatives], axis=1).astype(np.float64)
         return np.asarray(softmax(both)[:, self.classes :].sum(axis=1))
 
-    def _classes(self, frozen: Frozen, learned: Mask) -> NDArray[np.intp]:
-        """The classes (B,) of a batch, by Gaussians that learn those items that are `learned`."""
-        x, p, logits = frozen.features, softmax(frozen.logits), frozen.logits
+    def _classes(self, items: StreamData, learn: bool) -> NDArray[np.intp]:
+        """The classes (B,) of a batch, by Gaussians that learn from it."""
+        x, logits = frozen(items, slice(None))
+        p, learned = softmax(logits), ~items.injected & learn
         ranked = np.argsort(-p, axis=1, kind="stable")[learned].T  # the first choices (B,), …
         for gaussians, chosen in zip(self.gaussians, ranked, strict=False):
             gaussians.learn(x[learned], chosen, p[learned, chosen])
-        weight = min(_RATE * self.gaussians[0].mean_count, _MOST_WEIGHT)
+        weight = min(_RATE * float(self.gaussians[0].counts.mean()), _MOST_WEIGHT)
         for sign, gaussians in zip((1, -self.options.dde_exclusion), self.gaussians, strict=False):
             logits = logits + weight * sign * gaussians.log_densities(x)
         return np.asarray(logits.argmax(axis=1))
 
 
-def _moved(mean: Floats, shown: Array) -> Floats:
+def _moved(mean: Floats, shown: Features) -> Floats:
     """Move a mean activation (M,) a little towards that of some items (B, M)."""
     if not len(shown):
         return mean

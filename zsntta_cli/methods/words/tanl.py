@@ -15,24 +15,23 @@ queue takes the place of the code's ring of 20,000 scores.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, FROZEN, GAP, SHARE, WORDS, Method
-from zsntta_cli.methods.scores import cosine_logits
-from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
+from zsntta_cli.methods.scores import Features
 from zsntta_cli.methods.words.vocabulary import (
-    Array,
     Recent,
     WordSettings,
     activations,
-    item_blocks,
     largest,
+    logit_blocks,
     mined_words,
     names_and_words,
+    surely_id_or_noise,
 )
-from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
 
@@ -63,24 +62,22 @@ class TANL(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
-        self.options, self.threshold = options, OnlineThreshold(threshold)
-        names, words = names_and_words(data.pool)
-        if options.tanl_candidates == "mined":
-            words = mined_words(data.pool, options)
+    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
+        super().__init__(data, settings, threshold)
+        names, words = names_and_words(data)
+        if settings.tanl_candidates == "mined":
+            words = mined_words(data, settings)
         self.text, self.classes = np.concatenate([names, words]), len(names)
-        self.id, self.noise = (Recent(options.tanl_ring, len(words)) for _ in "+-")
+        self.id, self.noise = (Recent(settings.tanl_ring, len(words)) for _ in "+-")
         shuffled = names[np.random.default_rng(0).permutation(len(names))]  # alike for all seeds
-        for block in item_blocks(len(names), len(self.text)):
-            logits = cosine_logits(shuffled[block], self.text, data.pool.logit_scale)
+        for _, logits in logit_blocks(shuffled, self.text, data.logit_scale):
             self.id.add(activations(logits, self.classes))
         self._choose()
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff u = 1 - S is above its online threshold; keep ZS-CLIP's class."""
         u, own = np.empty(len(items)), np.empty(len(items))
-        for block in item_blocks(len(items), len(self.text)):
-            logits = cosine_logits(items.features(block), self.text, items.pool.logit_scale)
+        for block, logits in logit_blocks(items.features(), self.text, items.logit_scale):
             shown = activations(logits, self.classes)
             for i, t in enumerate(range(block.start, block.stop)):
                 u[t] = 1 - self._score(logits[i])
@@ -89,7 +86,7 @@ class TANL(Method):
                     self._learn(shown[i : i + 1], u[t], own[t], items.injected[t])
         return Decisions(items.class_index, u > own, 1 - u, detector_threshold=own)
 
-    def _score(self, logits: Array) -> float:
+    def _score(self, logits: Features) -> float:
         """S: the mean share of the names (C,) beside the first γ, 2 γ, … and at last all B words.
 
         `logits` (C + M,) are those of names and words. With a step γ of 0 it is the share beside
@@ -103,15 +100,15 @@ class TANL(Method):
         counts = np.minimum(np.arange(step, len(masses) + step, step), len(masses))
         return float((names_mass / (names_mass + masses[counts - 1])).mean())
 
-    def _learn(self, shown: Array, u: float, threshold: float, injected: bool) -> None:
+    def _learn(self, shown: Features, u: float, threshold: float, injected: bool) -> None:
         """Keep an item's activations (1, M) if it is surely noise, or surely ID."""
-        if injected or is_surely_noise(u, threshold, self.options.gap):
+        is_id, is_noise = surely_id_or_noise(u, threshold, self.options.gap)
+        if is_noise or injected:
             self.noise.add(shown)
-        elif is_surely_id(u, threshold, self.options.gap):
+        elif is_id:
             self.id.add(shown)
-        else:
-            return
-        self._choose()
+        if is_id or is_noise or injected:
+            self._choose()
 
     def _choose(self) -> None:
         """The B words with the largest difference of means are the next item's negatives."""

@@ -8,14 +8,18 @@ the softmax over names and words: TANL and DDE count on words that noise activat
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import Pool
-from zsntta_cli.methods.classifiers.adapting import blocks
-from zsntta_cli.methods.method import FROM_ONE, SHARE, WORD_LIST, MethodSettings
-from zsntta_cli.settings.options import Range, option
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.method import FROM_ONE, PART, SHARE, WORD_LIST, MethodSettings
+from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits
+from zsntta_cli.settings.options import option
+
+_NUMBERS = 2**21  # logits at a time: 8 MB
+_LARGEST_ITEMS = 512
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,12 @@ class WordSettings(MethodSettings):
 
     words: str = option("", WORD_LIST)
     word_prompts: str = option(
-        "run",
-        "Prompts of your own word lists: the run's, or by part of speech.",
+        "run", "Prompts of your own word lists: the run's, or by part of speech.",
         choices=("run", "speech"),
-    )
+    )  # fmt: skip
     negatives: int = option(10_000, "M: number of words that are mined.", within=FROM_ONE)
     mined_share: float | None = option(  # 0.15: 8,536 nouns and 1,963 adjectives
-        None, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
+        None, "Share of each list that is mined, instead of M.", within=PART
     )
     percentile: float = option(0.05, "η: percentile of the distance to the ID names.", within=SHARE)
     too_near: float | None = option(
@@ -38,27 +41,14 @@ class WordSettings(MethodSettings):
     )
 
 
-_CHUNK = 1024  # words at a time: it limits memory if there are many
-_NUMBERS = 2**21  # logits at a time: 8 MB
-_LARGEST_ITEMS = 512
-Array = NDArray[np.float32]
-Floats = NDArray[np.float64]
-
-
-def names_and_words(pool: Pool) -> tuple[Array, Array]:
+def names_and_words(data: StreamData) -> tuple[Features, Features]:
     """The class names (C, D), in the words' prompt if it differs, and all words (W, D)."""
-    assert pool.more_text is not None
-    return pool.text_features if pool.more_names is None else pool.more_names, pool.more_text
-
-
-def item_blocks(items: int, texts: int) -> Iterator[slice]:
-    """Cut items into blocks whose logits on `texts` texts fit in memory."""
-    size = max(1, min(_LARGEST_ITEMS, _NUMBERS // texts))
-    return blocks(items, size)
+    assert data.more_text is not None
+    return data.text_features if data.more_names is None else data.more_names, data.more_text
 
 
 def mine_negatives(
-    words: Array, names: Array, count: int, percentile: float, too_near: float | None = None
+    words: Features, names: Features, count: int, percentile: float, too_near: float | None = None
 ) -> NDArray[np.intp]:
     """NegMining: the rows of the `count` words (W, D) farthest from the ID names (C, D).
 
@@ -66,8 +56,7 @@ def mine_negatives(
     distance to the nearest, without outliers. Words with a cosine above `too_near` come last.
     """
     distance = np.empty(len(words))
-    for start in range(0, len(words), _CHUNK):
-        part = slice(start, start + _CHUNK)
+    for part in blocks(len(words)):
         negative = -words[part] @ names.T
         distance[part] = np.quantile(negative, percentile, axis=1)
         if too_near is not None:
@@ -75,20 +64,27 @@ def mine_negatives(
     return np.argsort(-distance, kind="stable")[:count]
 
 
-def mined_words(pool: Pool, options: WordSettings) -> Array:
+def mined_words(data: StreamData, options: WordSettings) -> Features:
     """The negative words (M, D), the farthest first: M of all lists, or a share of each list."""
-    o, (names, words) = options, names_and_words(pool)
+    o, (names, words) = options, names_and_words(data)
     if o.mined_share is None:
         return words[mine_negatives(words, names, o.negatives, o.percentile, o.too_near)]
     parts = []
-    for of_list in np.split(words, np.cumsum(pool.more_sizes or (len(words),))[:-1]):
+    for of_list in np.split(words, np.cumsum(data.more_sizes or (len(words),))[:-1]):
         count = max(1, int(o.mined_share * len(of_list) + 1e-9))  # rounded down, but not 0.29 * 100
-        rows = mine_negatives(of_list, names, count, o.percentile, o.too_near)
-        parts.append(of_list[rows])
+        parts.append(of_list[mine_negatives(of_list, names, count, o.percentile, o.too_near)])
     return np.concatenate(parts)
 
 
-def activations(logits: Array, classes: int, copies: int = 1) -> Array:
+def logit_blocks(
+    features: Features, text: Features, scale: float
+) -> Iterator[tuple[slice, Features]]:
+    """Blocks of items (N, D) with their logits (B, W) on W texts, as many as fit in memory."""
+    for block in blocks(len(features), max(1, min(_LARGEST_ITEMS, _NUMBERS // len(text)))):
+        yield block, cosine_logits(features[block], text, scale)
+
+
+def activations(logits: Features, classes: int, copies: int = 1) -> Features:
     """The activations (B, M) by logits (B, C + M), with so many copies of each word."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     names, words = powers[:, :classes], powers[:, classes:]
@@ -102,7 +98,7 @@ class Recent:
         self.rows = np.zeros((most, words), np.float32)
         self.sum, self.seen = np.zeros(words), 0
 
-    def add(self, shown: Array) -> None:
+    def add(self, shown: Features) -> None:
         """Add the activations (B, M) by some images, each in the place of the oldest."""
         for activation in shown:
             place = self.seen % len(self.rows)
@@ -121,3 +117,12 @@ def largest(values: Floats, count: int) -> NDArray[np.intp]:
     """The places of the `count` largest values (M,), descending."""
     places = np.argpartition(-values, count - 1)[:count]
     return places[np.argsort(-values[places], kind="stable")]
+
+
+def surely_id_or_noise(u: Any, threshold: Any, gap: float) -> tuple[Any, Any]:
+    """Whether noise scores u are low enough to learn from as ID, and high enough as noise.
+
+    This is the gap rule of two released codes: AdaNeg's (arXiv 2410.20149) and TANL's (arXiv
+    2603.25250). It is u < θ - g θ, and u > θ + g (1 - θ), g in [0, 1].
+    """
+    return u < threshold - gap * threshold, u > threshold + gap * (1 - threshold)
