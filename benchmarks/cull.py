@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from zsntta_cli import Detector
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.settings import ThresholdSettings
 
 ITEMS, DIM = 8_000, 512
@@ -33,8 +33,7 @@ def stream(classes: int) -> StreamData:
     features = unit(generator.standard_normal((ITEMS, DIM), np.float32))
     text = unit(generator.standard_normal((classes, DIM), np.float32))
     generic = unit(generator.standard_normal((300, DIM), np.float32)).mean(0)
-    pool = Pool.scored(features, text, 100.0, generic, is_level_known=True)
-    return StreamData(pool, np.arange(ITEMS), np.zeros(ITEMS, bool))
+    return StreamData.scored(features, text, 100.0, generic=generic, is_level_known=True)
 
 
 def replayed(method: str, data: StreamData) -> float:
@@ -49,11 +48,11 @@ def replayed(method: str, data: StreamData) -> float:
 
 def pushed(data: StreamData, items: int = 3_000) -> list[float]:
     """Mean microseconds of a push of a single item, of each method."""
-    known: dict[str, Any] = {"generic": data.pool.generic, "is_level_known": True}
-    text = data.pool.text_features
+    known: dict[str, Any] = {"generic": data.generic, "is_level_known": True}
+    text = data.text_features
     detectors = [Detector(text, 100.0, method=name, **known) for name in PAIR]
     seconds = [0.0, 0.0]
-    for row in np.split(data.pool.image_features[:items], items):
+    for row in np.split(data.image_features[:items], items):
         for i, detector in enumerate(detectors):
             started = time.process_time()
             detector.update(row)

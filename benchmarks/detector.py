@@ -29,7 +29,7 @@ from zsntta_cli.cache.identity import is_level_known
 from zsntta_cli.cache.split import drawn_classes
 from zsntta_cli.cache.store import Features
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.simulation.stream import build_stream
 
@@ -47,13 +47,13 @@ class Pair(NamedTuple):
     """The images of an ID set and of one of noise, scored once."""
 
     name: str
-    pool: Pool
+    pool: StreamData
     labels: NDArray[np.int32]  # (N,) of the ID images, which come first in the pool
 
     def acc_h(self, method: str, share: float, order: str, seed: int, **settings: Any) -> float:
         """Acc_H of a stream, in percent; without noise Acc_S."""
         generator = np.random.default_rng(seed)
-        count, others = len(self.labels), len(self.pool.image_features) - len(self.labels)
+        count, others = len(self.labels), len(self.pool) - len(self.labels)
         if share:
             count = max(min(count, int(others * (1 - share) / share)), 1)
         rows = np.sort(generator.permutation(len(self.labels))[:count])
@@ -62,7 +62,7 @@ class Pair(NamedTuple):
         items = build_stream(wanted, count, others, 0, labels)
         is_id = items.kind == 0
         index = np.where(is_id, rows[np.where(is_id, items.row, 0)], len(self.labels) + items.row)
-        data = StreamData(self.pool, index, np.zeros(len(index), bool))
+        data = self.pool.part(index)
         chosen = METHODS[method]
         found = chosen(data, chosen.settings(**settings), ThresholdSettings()).push(data)
         assert found.is_noise is not None
@@ -94,9 +94,9 @@ def scored(
     [text] = own.texts.values()
     rows = np.flatnonzero(np.isin(own.labels, classes))
     features = np.concatenate([own.image_features[rows], noise.image_features[is_noise]])
-    pool = Pool.scored(
+    pool = StreamData.scored(
         features.astype(np.float32), text.features[classes], own.identity["logit_scale"],
-        own.generic, is_level_known=is_level_known(own.identity),
+        generic=own.generic, is_level_known=is_level_known(own.identity),
     )  # fmt: skip
     return Pair(name, pool, np.searchsorted(classes, own.labels[rows]).astype(np.int32))
 

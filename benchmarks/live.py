@@ -39,9 +39,8 @@ def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-d
     """Noise pictures of the size that ImageNet's have; the features are cached, as always."""
     from zsntta_cli.datasets import imagenet
     from zsntta_cli.datasets.images import ImageSet
-    from zsntta_cli.methods.base import Pool, StreamData
+    from zsntta_cli.methods.base import StreamData
     from zsntta_cli.methods.live.base import LiveData
-    from zsntta_cli.methods.scores import zero_shot
     from zsntta_cli.settings.prompts import class_prompts
 
     generator = np.random.default_rng(0)
@@ -55,8 +54,7 @@ def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-d
     names = [*imagenet.names_by_wnid().values()][:classes]
     text = encoder.encode_texts(class_prompts(PROMPT, names))
     scale = encoder.identity["logit_scale"]
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    stream = StreamData(pool, np.arange(samples), np.zeros(samples, bool))
+    stream = StreamData.scored(features, text, scale)
     truly_clean = np.arange(samples) % 2 == 0
     return LiveData(
         stream, encoder, images, names, PROMPT, truly_clean=truly_clean, view_seeds=range(samples)

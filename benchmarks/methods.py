@@ -20,7 +20,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from zsntta_cli.methods import METHODS, WORDS, check_method
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.simulation.runs import build_run
 
 DIM = 512
@@ -48,16 +48,16 @@ def stream(items: int, classes: int, words: int, dim: int = DIM) -> StreamData:
     generator = np.random.default_rng(0)
     text = rows(generator, classes, dim)
     images = 10 * (rows(generator, items, dim) + 0.3 * text[np.arange(items) % classes])
-    pool = replace(Pool.scored(images, text, 100.0), more_text=rows(generator, words, dim))
     injected = np.arange(items) % INJECT_EVERY == INJECT_EVERY - 1
-    return StreamData(pool, np.arange(items), injected)
+    more_text = rows(generator, words, dim)
+    return StreamData.scored(images, text, 100.0, injected, more_text=more_text)
 
 
 def microseconds(method: str, data: StreamData, rounds: int) -> float:
     """An item's; the first round, which may compile, does not count."""
     settings = build_run(method, "", "", None, "a photo of a {}.")
     if METHODS[method].needs != WORDS:
-        data = replace(data, pool=replace(data.pool, more_text=None))
+        data = replace(data, more_text=None)
     chosen, times = METHODS[method], []  # with a BLAS of its own, maybe: limited after it
     with threadpool_limits(1, user_api="blas"):
         for _ in range(rounds + 1):

@@ -40,7 +40,7 @@ class Plain:
     def logits(self, images: torch.Tensor, context: torch.Tensor | None = None) -> torch.Tensor:
         features = self.encoder.image_features(images)
         features = features / features.norm(dim=-1, keepdim=True)
-        return self.data.stream.pool.logit_scale * features @ self.text(context).T
+        return self.data.stream.logit_scale * features @ self.text(context).T
 
     def decide(self, logits: torch.Tensor) -> Decisions:
         probability, class_index = logits.detach().softmax(dim=1).max(dim=1)
@@ -152,7 +152,7 @@ def tpt_by_items(data: LiveData, settings: RunSettings) -> Decisions:
         with torch.no_grad():
             features = data.encoder.image_features(views)
             features = features / features.norm(dim=-1, keepdim=True)
-            scale = data.stream.pool.logit_scale
+            scale = data.stream.logit_scale
             u = 1 - (scale * features[:1] @ plain.text().T).softmax(dim=1).max(dim=1).values
         context = initial.clone().requires_grad_()
         uncertainty = u.double().cpu().numpy()

@@ -28,10 +28,9 @@ from zsntta_cli import Detector
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors import adand, cull, zs_clip
 from zsntta_cli.methods.method import Method
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 PROMPT = "a photo of a {}."
@@ -87,10 +86,8 @@ def stream(items: int, classes: int = 10) -> StreamData:
     features = random_features(generator, items).astype(np.float32)
     text = generator.standard_normal((classes, DIM), np.float32)
     text /= np.linalg.norm(text, axis=1, keepdims=True)
-    pool = Pool(features, text, 100.0, zero_shot(features, text, 100.0))
-    data = StreamData(pool, np.arange(items), np.arange(items) % 9 == 8)
-    assert len(data.noise_score) == items  # scores are not part of the replay
-    return data
+    injected = np.arange(items) % 9 == 8
+    return StreamData.scored(features, text, 100.0, injected)  # scores are not part of the replay
 
 
 def pushed(method: type[Method], data: StreamData, run: RunSettings) -> Decisions:
@@ -125,7 +122,6 @@ def cull_rows(table: Table) -> None:
     run = build_run("cull", "", "", None, PROMPT)
     for classes, budget in ((24, "5"), (1_000, "8")):
         data = stream(8_000, classes)
-        assert len(data.pool.detail.entropy) == 8_000  # once for a pool, not for a stream
         with threadpool_limits(1, "blas"):  # as `simulate` runs; SciPy's is loaded by now
             seconds = median_time(functools.partial(pushed, cull.Cull, data, run), 5)
         name = f"cull, microseconds an item, {classes:,} classes"
@@ -136,8 +132,8 @@ def one_by_one(table: Table) -> None:
     """A feature at a time as it is served: its scores, the decision and what is learned."""
     for method in ("zs-clip", "adand", "cull"):
         data = stream(3_000, 1_000)
-        detector = Detector(data.pool.text_features, 100.0, method=method)
-        rows = np.split(data.pool.image_features, len(data))
+        detector = Detector(data.text_features, 100.0, method=method)
+        rows = np.split(data.image_features, len(data))
         started = time.perf_counter()
         for row in rows:
             detector.update(row)

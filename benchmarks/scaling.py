@@ -51,8 +51,8 @@ def machine() -> tuple[float, float]:
 def scored(items: int, classes: int, dim: int, rounds: int) -> float:
     """Microseconds of the zero-shot scores of an item, from float16."""
     data = stream(items, classes, 1, dim)
-    features = np.asarray(data.pool.image_features).astype(np.float16)
-    score = partial(zero_shot, features, data.pool.text_features, 100.0)
+    features = data.image_features.astype(np.float16)
+    score = partial(zero_shot, features, data.text_features, 100.0)
     with threadpool_limits(1, "blas"):
         return fastest(score, rounds) / items * 1e6
 

@@ -73,8 +73,7 @@ def tda(_folder: Path, classes: int) -> float:
     from threadpoolctl import threadpool_limits
 
     from zsntta_cli.methods import METHODS
-    from zsntta_cli.methods.base import Pool, StreamData
-    from zsntta_cli.methods.scores import zero_shot
+    from zsntta_cli.methods.base import StreamData
     from zsntta_cli.settings import ThresholdSettings
 
     rng, count = np.random.default_rng(0), 2000
@@ -82,8 +81,7 @@ def tda(_folder: Path, classes: int) -> float:
     text /= np.linalg.norm(text, axis=1, keepdims=True)
     features = 3 * text[rng.integers(classes, size=count)] + rng.normal(size=(count, DIM)) / 4
     rows = features.astype(np.float32)
-    pool = Pool(rows, text, 100.0, zero_shot(rows, text, 100.0))
-    data = StreamData(pool, np.arange(count), np.zeros(count, bool))
+    data = StreamData.scored(rows, text, 100.0)
     method = METHODS["tda"]
     with threadpool_limits(1, "blas"):
         method(data, method.settings(), ThresholdSettings()).push(data.part(slice(20)))

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,9 +33,8 @@ from zsntta_cli.datasets import imagenet
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.base import LiveData, in_batches
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import NO_NOISE, EncoderChoice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts
 from zsntta_cli.simulation.record import resident_peak
@@ -127,8 +127,8 @@ def live_data(encoder: Encoder, run: RunSettings, samples: int, classes: int) ->
     names = [*imagenet.names_by_wnid().values()][:classes]
     text = encoder.encode_texts(class_prompts(DEFAULT_PROMPT, names))
     scale = encoder.identity["logit_scale"]
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    stream = StreamData(pool, np.arange(total) % PICTURES, injected)
+    stream = StreamData.scored(features, text, scale).part(np.arange(total) % PICTURES)
+    stream = replace(stream, injected=injected)
     ids, unlabelled = [str(i) for i in range(total)], np.full(total, -1, np.int32)
     images = ImageSet("pictures", lambda i: pictures[i % PICTURES], unlabelled, ids)
     truly_clean = (np.arange(total) % 2 == 0) & ~injected
@@ -164,11 +164,10 @@ def steps(data: LiveData, run: RunSettings, batch_size: int) -> Iterator[int]:
             yield len(decisions.class_index)
         return
     stepper, stream = method(data.stream, run.options, run.threshold), data.stream
-    text, scale = stream.pool.text_features, stream.pool.logit_scale
     for items, images in data.batches(in_batches(np.arange(len(data)), batch_size)):
         features = data.encoder.encode_images(images)
-        pool = Pool(features, text, scale, zero_shot(features, text, scale))
-        stepper.push(StreamData(pool, np.arange(len(items)), stream.injected[items]))
+        texts = stream.text_features, stream.logit_scale
+        stepper.push(StreamData.scored(features, *texts, stream.injected[items]))
         yield len(items)
 
 

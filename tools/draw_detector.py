@@ -15,7 +15,6 @@ import numpy as np
 from matplotlib import pyplot
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import StreamData
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID, build_stream
@@ -34,7 +33,7 @@ def main(root: Path, target: Path) -> None:
     stream = build_stream(run.stream, *sources.sizes, sources.id_set.labels)
     pool = simulator._pool(run.encoder, run.prompt, *(source.name for source in sources.present))
     index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
-    data = StreamData(pool, index, np.zeros(len(index), bool))
+    data = pool.part(index)
     decided: Any = METHODS["cull"](data, run.options, run.threshold).push(data)
     scores, thresholds = 1 - decided.id_score, decided.detector_threshold
     scores[np.isnan(thresholds)] = np.nan  # as long as ZS-CLIP decides

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.match import matched
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import MATCH, SCORES, ThresholdSettings
 from zsntta_cli.simulation.metrics import harmonic_mean
 
@@ -39,9 +38,8 @@ def stream(
     features = np.concatenate(parts).astype(np.float32)
     labels = np.append(np.searchsorted(classes, shapes.labels[rows]), np.full(count, -1))
     text, scale = shapes.texts[PROMPT].features[classes], shapes.identity["logit_scale"]
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
     order = rng.permutation(len(labels))
-    return StreamData(pool, order, np.zeros(len(order), bool), seed), labels[order]
+    return StreamData.scored(features[order], text, scale, seed=seed), labels[order]
 
 
 def figure(method: str, data: StreamData, labels: NDArray[np.int64]) -> float:

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from streams import of_features
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.base import Decisions, Pool, StreamData, check_decisions
+from zsntta_cli.methods.base import Decisions, check_decisions
 
 RIGHT = Decisions(np.array([0, 2, 1], np.int32), np.zeros(3, bool), np.array([0.1, 0.9, 0.5]))
 
@@ -40,20 +39,3 @@ def test_anything_else_is_refused_by_its_field_and_first_item(changed, said):
     with pytest.raises(SettingsError) as error:
         check_decisions(replace(RIGHT, **changed), "mine", 3, 3)
     assert str(error.value).startswith(f"mine returns {said}")
-
-
-def test_a_method_sees_a_stream_and_not_the_pool_that_its_images_are_from():
-    """The pool has ID rows first; in what a method gets no row and no length tells of that."""
-    rng = np.random.default_rng(0)
-    pool: Pool = of_features(rng.normal(size=(30, 6)), np.eye(3, 6), 10.0).pool
-    order = rng.permutation(30)[:20]
-    data = StreamData(pool.in_order(order), np.arange(20), np.zeros(20, bool))
-    seen = data.pool
-    assert data.index.tolist() == list(range(20))
-    assert len(seen.image_features) == len(seen.zero_shot.class_index) == 20
-    assert np.array_equal(data.features(slice(5, 9)), pool.image_features[order[5:9]])
-    assert np.array_equal(data.class_index, pool.zero_shot.class_index[order])
-    assert np.array_equal(data.noise_score, pool.zero_shot.noise_score[order])
-    detail, expected = data.detail(slice(3, 20)), pool.detail.part(order[3:])
-    assert np.array_equal(detail.entropy, expected.entropy)
-    assert np.array_equal(detail.top_logits, expected.top_logits)

@@ -9,9 +9,9 @@ import pytest
 from made import with_some_pairs
 
 from zsntta_cli.methods import FROZEN, METHODS, NO_TEXT, WORDS
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.match import matched
-from zsntta_cli.methods.scores import cosine_logits, unit, zero_shot
+from zsntta_cli.methods.scores import cosine_logits, unit
 from zsntta_cli.settings import MATCH, ThresholdSettings
 
 COUNT, DIM, CLASSES, NOUNS, ADJECTIVES = 900, 16, 4, 30, 12
@@ -31,23 +31,22 @@ def options_of(method):
 
 
 def stream(method, seed=0, classes=CLASSES):
-    """Clusters of ID and of noise, injected noise at the pool's end, and what a method needs."""
+    """Clusters of ID and of noise, injected noise, and what a method needs."""
     rng = np.random.default_rng(seed)
     text = unit(rng.normal(size=(classes, DIM))).astype(np.float32)
     centres = np.concatenate([text, rng.normal(size=(2, DIM)) / 4])
     features = 10 * centres[rng.integers(len(centres), size=COUNT)]
     features = (features + 1.5 * rng.normal(size=(COUNT, DIM))).astype(np.float32)
     features[-60:] = rng.normal(size=(60, DIM)) + 3
-    pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
+    data = StreamData.scored(features, text, 20.0, np.arange(COUNT) >= COUNT - 60, seed=seed)
     if METHODS[method].needs == WORDS:
         words = unit(rng.normal(size=(NOUNS + ADJECTIVES, DIM))).astype(np.float32)
         words[::7] = unit(centres[classes:].repeat(3, 0) + 0.1 * rng.normal(size=(6, DIM)))
-        pool = dataclasses.replace(pool, more_text=words, more_sizes=(NOUNS, ADJECTIVES))
+        data = dataclasses.replace(data, more_text=words, more_sizes=(NOUNS, ADJECTIVES))
     elif METHODS[method].needs == NO_TEXT:
         no = unit(text + rng.normal(size=text.shape)).astype(np.float32)
-        pool = dataclasses.replace(pool, more_text=no)
-    index = rng.permutation(COUNT)
-    return StreamData(pool, index, index >= COUNT - 60, seed)
+        data = dataclasses.replace(data, more_text=no)
+    return data.part(rng.permutation(COUNT))
 
 
 def decide(method, data):
@@ -57,14 +56,11 @@ def decide(method, data):
 def another_future(data, now):
     """The same stream up to an item; then other images, none of them seen before."""
     rng = np.random.default_rng(9)
-    pool, later = data.pool, data.index[now:]
-    features = pool.image_features.copy()
-    features[later] = 10 * rng.normal(size=(len(later), DIM)).astype(np.float32)
-    scores = zero_shot(features, pool.text_features, pool.logit_scale)
-    other = dataclasses.replace(pool, image_features=features, zero_shot=scores)
-    injected = data.injected.copy()
-    injected[now:] = rng.random(len(later)) < 0.3
-    return StreamData(other, data.index, injected, data.seed)
+    features, injected = data.features().copy(), data.injected.copy()
+    features[now:] = 10 * rng.normal(size=(COUNT - now, DIM))
+    injected[now:] = rng.random(COUNT - now) < 0.3
+    other = StreamData.scored(features, data.text_features, data.logit_scale, injected)
+    return dataclasses.replace(other.beside(data), seed=data.seed)
 
 
 def assert_like(one, other):
@@ -93,13 +89,10 @@ def test_what_a_method_gets_stays_as_it_was_and_the_processes_random_states_too(
     states = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
     decide(method, data)
     assert states == (random.getstate(), pickle.dumps(np.random.get_state()))  # noqa: NPY002
-    for one, other in ((data, untouched), (data.pool, untouched.pool)):
+    for one, other in ((data, untouched), (data.zero_shot, untouched.zero_shot)):
         for name, values in vars(other).items():
             if isinstance(values, np.ndarray):
                 np.testing.assert_array_equal(vars(one)[name], values, err_msg=name)
-    np.testing.assert_array_equal(
-        data.pool.zero_shot.noise_score, untouched.pool.zero_shot.noise_score
-    )
 
 
 @pytest.mark.parametrize("method", CACHED)
@@ -119,7 +112,7 @@ def test_one_class_is_enough_and_more_classes_than_items_are_not_too_many(method
 @pytest.mark.parametrize("method", CACHED)
 def test_a_stream_without_noise_images_or_of_one_item_or_of_none(method):
     data = stream(method, 3)
-    clean = StreamData(data.pool, data.index, np.zeros(COUNT, bool), 0)
+    clean = dataclasses.replace(data, injected=np.zeros(COUNT, bool))
     for length in (COUNT, 1, 0):
         decisions = decide(method, clean.part(slice(length)))
         assert len(decisions.class_index) == len(decisions.id_score) == length
@@ -145,7 +138,7 @@ def test_probabilities_are_what_the_methods_line_says(method):
 @pytest.mark.parametrize("method", CACHED)
 def test_what_is_near_a_class_scores_higher_than_what_is_near_none(method):
     data = stream(method, 4)
-    truth = np.abs(cosine_logits(data.features(slice(None)), data.pool.text_features, 1.0)).max(1)
+    truth = np.abs(cosine_logits(data.features(slice(None)), data.text_features, 1.0)).max(1)
     sure = ~data.injected & ((truth > 0.9) | (truth < 0.5))
     scores = decide(method, data).id_score
     low, high = (scores[sure & part].mean() for part in (truth < 0.5, truth > 0.9))

@@ -72,9 +72,7 @@ def test_adand_is_algorithm_1_in_pieces_of_any_size(values):
 
 def rounded(data):
     """The stream with noise scores in steps of 0.01, so that some lie on a threshold."""
-    scores = data.pool.zero_shot
-    scores = dataclasses.replace(scores, noise_score=scores.noise_score.round(2))
-    return dataclasses.replace(data, pool=dataclasses.replace(data.pool, zero_shot=scores))
+    return dataclasses.replace(data, own_score=data.noise_score.round(2))
 
 
 @pytest.mark.parametrize(("seen", "stage"), [(0, 1), (40, 1), (128, 2), (130, 2)])

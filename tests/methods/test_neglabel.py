@@ -8,8 +8,7 @@ from streams import decide
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET, WORDS
-from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, NOUN_PROMPT, SPEECH_PROMPTS
 from zsntta_cli.simulation.runs import build_run
@@ -21,17 +20,15 @@ SCALE = 2.0
 ADJECTIVE_PROMPT = SPEECH_PROMPTS["adjectives"]
 
 
-def scores(pool, **values):
-    data = StreamData(pool, np.arange(4), np.zeros(4, bool))
+def scores(data, **values):
     return decide("neglabel", data, ThresholdSettings(), **values)[0].id_score
 
 
 def pool_of(*lists, names=None):
     words = np.array([word for words in lists for word in words], np.float32)
-    frozen = zero_shot(IMAGES, TEXT, SCALE)
     sizes = tuple(map(len, lists))
     more = {"more_text": words, "more_sizes": sizes, "more_names": names}
-    return Pool(IMAGES, TEXT, SCALE, frozen, **more)
+    return StreamData.scored(IMAGES, TEXT, SCALE, **more)
 
 
 # --- NegLabel: what is mined --------------------------------------------------------------------

@@ -16,7 +16,7 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.detectors.cull import Cull
 from zsntta_cli.methods.detectors.zs_clip import ZsClip
-from zsntta_cli.methods.scores import cosine_logits, zero_shot_and_detail
+from zsntta_cli.methods.scores import cosine_logits, zero_shot
 from zsntta_cli.settings import ThresholdSettings
 
 QUEUE = ThresholdSettings(queue=64)
@@ -83,13 +83,13 @@ def test_scores_of_an_image_hardly_depend_on_the_images_beside_it(classes):
     text = rng.normal(size=(classes, 96)).astype(np.float32)
     text /= np.linalg.norm(text, axis=1, keepdims=True)
     features = rng.normal(size=(1100, 96)).astype(np.float32)
-    whole, detail = zero_shot_and_detail(features, text, 100.0)
+    whole = zero_shot(features, text, 100.0)
     for start, stop in [(0, 1), (5, 6), (1099, 1100), (1, 3), (30, 94), (1000, 1100)]:
-        part, looked = zero_shot_and_detail(features[start:stop], text, 100.0)
+        part = zero_shot(features[start:stop], text, 100.0)
         np.testing.assert_allclose(part.noise_score, whole.noise_score[start:stop], atol=1e-5)
         np.testing.assert_array_equal(part.class_index, whole.class_index[start:stop])
-        np.testing.assert_allclose(looked.entropy, detail.entropy[start:stop], atol=1e-5)
-        np.testing.assert_allclose(looked.top_logits, detail.top_logits[start:stop], atol=1e-4)
+        np.testing.assert_allclose(part.entropy, whole.entropy[start:stop], atol=1e-5)
+        np.testing.assert_allclose(part.top_logits, whole.top_logits[start:stop], atol=1e-4)
     unit = features.astype(float) / np.linalg.norm(features, axis=1, keepdims=True)
     exact = 100 * unit @ text.T.astype(float)
     np.testing.assert_allclose(cosine_logits(features[:1], text, 100.0), exact[:1], atol=1e-4)
@@ -104,7 +104,7 @@ ONLINE = [name for name, method in METHODS.items() if method.online]
 def test_every_online_method_decides_in_pieces_as_in_one_from_pickles_and_frozen(name):
     method = METHODS[name]
     few = {f.name: SMALL[f.name] for f in method.fields().values() if f.name in SMALL}
-    options, data = method.settings(**few), near_words(7, items=220, distinct=150)
+    options, data = method.settings(**few), near_words(7)
     whole = method(data, options, QUEUE).push(data)
     for cuts in ((1, 2, 3, 64, 65, 200), (128,), ()):
         online, parts = method(data, options, QUEUE), []

@@ -1,9 +1,9 @@
 import made
 import numpy as np
 import pytest
+from streams import of_features
 
-from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.scores import logit_gap, zero_shot
+from zsntta_cli.methods.scores import logit_gap
 from zsntta_cli.simulation.runs import build_run
 
 # Two classes along the first two axes; the third is no class.
@@ -13,9 +13,7 @@ SCALE = 2.0
 
 
 def scores(method, more_text=None, **values):
-    frozen = zero_shot(IMAGES, TEXT, SCALE)
-    pool = Pool(IMAGES, TEXT, SCALE, frozen, more_text=more_text)
-    data = StreamData(pool, np.array([3, 0, 1, 2, 0]), np.zeros(5, bool))
+    data = of_features(IMAGES, TEXT, SCALE, words=more_text).part(np.array([3, 0, 1, 2, 0]))
     decisions = made.decisions(data, build_run(method, "", "", None, "", **values))
     assert (decisions.is_noise is None) == (method != "neglabel")
     assert decisions.id_score[1] == decisions.id_score[4], "one image, one score"

@@ -36,7 +36,7 @@ def test_injected_noise_is_scored_and_never_learned_from(vit):
     found = decided(data, run)
     alone = replace(data, stream=replace(data.stream, injected=np.ones(len(data), bool)))
     frozen = decided(alone, run)
-    cosines = alone.stream.pool.zero_shot.class_index
+    cosines = alone.stream.zero_shot.class_index
     np.testing.assert_array_equal(frozen.class_index, cosines)
     assert not np.array_equal(found.id_score, frozen.id_score)
 
@@ -76,7 +76,7 @@ def cosines(encoder, data, image):
     """Cosines (C,) of an item, or of an encoder input."""
     image = encoder.inputs[image : image + 1] if isinstance(image, int) else image
     [feature] = encoder.model.encode_image(image)
-    return torch.from_numpy(data.stream.pool.text_features) @ feature / feature.norm()
+    return torch.from_numpy(data.stream.text_features) @ feature / feature.norm()
 
 
 # Its parts

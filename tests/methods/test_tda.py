@@ -49,11 +49,11 @@ def cache_logits(cache, feature, alpha, beta):
 
 def reference(data, o, offered):
     """Adapted logits (T, C)."""
-    text = data.pool.text_features.astype(np.float64)
+    text = data.text_features.astype(np.float64)
     positive, negative, adapted = {}, {}, []
     for i, raw in enumerate(data.features(slice(None)).astype(np.float64)):
         feature = raw / np.linalg.norm(raw)
-        logits = data.pool.logit_scale * text @ feature
+        logits = data.logit_scale * text @ feature
         p = np.exp(logits) / np.exp(logits).sum()
         entropy, label = -(p * np.log(p)).sum(), int(data.class_index[i])
         if offered[i]:

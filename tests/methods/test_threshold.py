@@ -6,12 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.adand import criteria
 
-from zsntta_cli.methods.threshold import (
-    GRID,
-    OnlineThreshold,
-    is_surely_id,
-    is_surely_noise,
-)
+from zsntta_cli.methods.threshold import GRID, OnlineThreshold
+from zsntta_cli.methods.words.vocabulary import surely_id_or_noise
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -112,9 +108,9 @@ SCORES = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.69, 0.71, 1.0])
 def test_the_gap_rule_by_hand():
     # θ = 0.4, g = 0.5: ID below 0.2, noise above 0.7.
     threshold = np.full(len(SCORES), 0.4)
-    assert is_surely_id(SCORES, threshold, 0.5).tolist() == [True, True, *[False] * 6]
-    assert is_surely_noise(SCORES, threshold, 0.5).tolist() == [*[False] * 6, True, True]
+    is_id, is_noise = surely_id_or_noise(SCORES, threshold, 0.5)
+    assert is_id.tolist() == [True, True, *[False] * 6]
+    assert is_noise.tolist() == [*[False] * 6, True, True]
     # θ = 0.5, g = 0.5: what lies on the bounds 0.25 and 0.75 is not sure.
     bounds, threshold = np.array([0.25, 0.5, 0.75]), np.full(3, 0.5)
-    assert not is_surely_id(bounds, threshold, 0.5).any()
-    assert not is_surely_noise(bounds, threshold, 0.5).any()
+    assert not np.any(surely_id_or_noise(bounds, threshold, 0.5))

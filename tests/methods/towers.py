@@ -86,9 +86,8 @@ def noisy_crops(data, items, *_):
 
 def of_items(data, items, classes=None):
     """The same stream of some of its items, and of the first so many classes."""
-    pool = data.stream.pool
-    pool = replace(pool, text_features=pool.text_features[:classes])
-    return replace(data, stream=replace(data.stream, pool=pool).part(items))
+    text = data.stream.text_features[:classes]
+    return replace(data, stream=replace(data.stream, text_features=text).part(items))
 
 
 def decided(data, run):

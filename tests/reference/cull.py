@@ -16,12 +16,12 @@ from zsntta_cli.settings import ThresholdSettings
 
 def cull(data: StreamData, o: Cull.Settings, threshold: ThresholdSettings):
     """Classes, flags, scores, thresholds (at first nan), evidence and levels of all items."""
-    text = data.pool.text_features.astype(float)
-    if o.cull_low is None and not data.pool.is_level_known:
-        data = replace(data, pool=replace(data.pool, generic=None))
-    low = o.cull_low if o.cull_low is not None else 2.0 if data.pool.is_level_known else np.nan
+    text = data.text_features.astype(float)
+    if o.cull_low is None and not data.is_level_known:
+        data = replace(data, generic=None)
+    low = o.cull_low if o.cull_low is not None else 2.0 if data.is_level_known else np.nan
     high = low + 1 if o.cull_high is None else o.cull_high
-    if any_text(data.pool) is None:
+    if any_text(data) is None:
         low = high = np.nan
     zero_shot, past, pending, rule = OnlineThreshold(threshold), [], [], None
     answers, kept, weight = [], [], np.zeros(3)
@@ -69,8 +69,8 @@ def any_text(pool):
 
 
 def see(data: StreamData, t: int, text):
-    pool = data.pool
-    f = data.pool.image_features[data.index[t]].astype(float)
+    pool = data
+    f = data.features()[t].astype(float)
     x = f / max(np.linalg.norm(f), 1e-12)
     logits = pool.logit_scale * text @ x
     other = any_text(pool)

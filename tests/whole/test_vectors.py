@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import released
 
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors import adand, zs_clip
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 
 CASES = [
@@ -28,8 +27,7 @@ def run_case(vectors: dict[str, Any], case: str) -> Decisions:
     injected = vectors["targets"] == -1000
     method = "adand" if case.startswith("adand") else "zs-clip"
     items = np.arange(len(features)) if method == "adand" else np.flatnonzero(~injected)
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    data = StreamData(pool, items, injected[items])
+    data = StreamData.scored(features, text, scale, injected).part(items)
     batch_size, update_every, warmup, queue = (int(p) for p in vectors[f"{case}/params"])
     run = build_run(
         method, "", "", None, "", "official",

@@ -37,7 +37,7 @@ def test_nothing_offered_is_the_frozen_model_and_what_is_not_offered_changes_not
     assert np.array_equal(classes(name, data, np.zeros(200, bool)), data.class_index)
     features = data.features(slice(None)).copy()
     features[~offered] = np.random.default_rng(8).normal(size=(np.sum(~offered), 12))
-    other = of_features(features, data.pool.text_features, 12.0)
+    other = of_features(features, data.text_features, 12.0)
     first, second = (classes(name, d, offered)[offered] for d in (data, other))
     assert np.array_equal(first, second)
 

@@ -32,7 +32,7 @@ def elsewhere(data, chosen):
     features = data.features(slice(None)).copy()
     shape = int(chosen.sum()), features.shape[1]
     features[chosen] = np.random.default_rng(5).normal(size=shape)
-    return of_features(features, data.pool.text_features, SCALE)
+    return of_features(features, data.text_features, SCALE)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,12 +15,11 @@ QUEUE = ThresholdSettings(queue=64)
 
 def test_known_noise_is_learned_as_no_class():
     data = near_words(7, items=300)
-    features = np.array(data.pool.image_features)
-    features[data.index[data.injected]] *= -1  # other noise: scores change by it, classes may not
+    features = data.features().copy()
+    features[data.injected] *= -1  # other noise: scores change by it, classes may not
     kept = {"batch_size": 30, "dde_words": 5}
-    pool = dataclasses.replace(data.pool, image_features=features)
-    first, second = (decide("dde", d, QUEUE, **kept)[0]
-                     for d in (data, dataclasses.replace(data, pool=pool)))  # fmt: skip
+    other = dataclasses.replace(data, image_features=features)
+    first, second = (decide("dde", d, QUEUE, **kept)[0] for d in (data, other))
     test = ~data.injected
     np.testing.assert_array_equal(first.class_index[test], second.class_index[test])
     assert (first.id_score[test] != second.id_score[test]).any()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from streams import decide, of_features
 
-from zsntta_cli.methods.words.adaneg import Memory
 from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.settings import ThresholdSettings
 
@@ -40,23 +39,6 @@ def test_words_too_near_a_name_are_mined_last():
 
 
 # --- AdaNeg -------------------------------------------------------------------------------------
-
-
-def test_the_memory_by_hand():
-    images = np.array([[0, 3, 0], [0, 0, 2], [4, 0, 0], [0, 0, -1]], np.float32)
-    memory = Memory(np.eye(3, dtype=np.float32), shots=2)
-    assert memory.rows.tolist() == []
-    # Text 0 takes images 0 and 1; then 0.9 is no less than the largest, 0.2 is: image 1 leaves.
-    offers = [(0, 0.5, 0, [1, 1, 0]), (0, 0.9, 1, [1, 1, 1]), (2, 0.1, 2, [1, 0, 1]),
-              (0, 0.9, 2, None), (0, 0.2, 3, [1, 1, -1])]  # fmt: skip
-    for row, entropy, image, expected in offers:
-        assert memory.enter(row, entropy, images[image]) == (expected is not None)
-        if expected:
-            np.testing.assert_allclose(
-                memory.proxies[row], expected / np.linalg.norm(expected), atol=1e-6
-            )
-    assert memory.rows.tolist() == [0, 2]
-    assert memory.proxies[1].tolist() == [0, 1, 0]
 
 
 def test_adaneg_by_hand():

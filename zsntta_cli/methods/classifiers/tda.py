@@ -27,6 +27,7 @@ from zsntta_cli.methods.method import (
     FROM_ZERO,
     SHARE,
     Classifier,
+    Method,
     MethodSettings,
 )
 from zsntta_cli.methods.scores import Features, Mask, blocks, softmax, unit

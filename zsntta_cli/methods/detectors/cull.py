@@ -23,7 +23,7 @@ thresholds are quantiles of the ring, which has to be sorted. The views of an it
 those by which it was decided.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -203,19 +203,16 @@ class Cull(Method):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items, and learn at the end of each block."""
-        test = ~items.injected
-        if not learn or not test.any():
+        if not learn or not len(items):
             zero_shot = np.full(len(items), self.threshold.latest)
-            decided = self._decide(self._seen(items, zero_shot), zero_shot, False)[0]
-            return replace(decided, is_noise=np.asarray(decided.is_noise) | (~test & learn))
-        if not test.all():  # injected noise gets the thresholds of the item before it
-            decided = self.push(items.part(np.flatnonzero(test)))
-            decided = decided.part(np.maximum(np.cumsum(test) - 1, 0))
-            return replace(
-                decided, is_noise=np.asarray(decided.is_noise) | ~test,
-                class_index=np.where(test, decided.class_index, items.class_index),
-                id_score=np.where(test, decided.id_score, 1 - items.noise_score),
-            )  # fmt: skip
+            return self._decide(self._seen(items, zero_shot), zero_shot, False)[0]
+        if items.injected.any():  # it is noise, and no rule decides on it
+            test, nothing = np.flatnonzero(~items.injected), np.full((4, len(items)), np.nan)
+            decided, flags = self.push(items.part(test)), items.injected.copy()
+            every = Decisions(items.class_index.copy(), flags, 1 - items.noise_score, *nothing)
+            for name, column in vars(every).items():
+                column[test] = getattr(decided, name)
+            return every
         zero_shot, parts, start = self.threshold(items.noise_score), list[Decisions](), 0
         while start < len(items):
             part = slice(start, start + self.missing)

@@ -209,11 +209,10 @@ def best_split(scores: Floats, latest: float) -> float:
 
     It is `latest` if all scores are equal, or if there is only one.
     """
-    values, count = np.sort(scores), len(scores)
-    below = np.arange(1, count)
-    # The variance between the groups, which is then largest, but for a factor.
-    between = np.cumsum(values - values.mean())[:-1] ** 2 / (below * (count - below))
+    values, below = np.sort(scores), np.arange(1, len(scores))
     is_split = values[1:] > values[:-1]
     if not is_split.any():
         return latest
+    # The variance between the groups, which is then largest, but for a factor.
+    between = np.cumsum(values - values.mean())[:-1] ** 2 / (below * (len(values) - below))
     return float(values[1:][np.where(is_split, between, -1).argmax()])
