@@ -4,19 +4,11 @@ import csv
 import io
 import json
 import shutil
-import signal
-import sqlite3
-import subprocess
-import time
-import warnings
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 from feature_files import write_features
-from made import PROMPT, ZSNTTA, fails
+from made import PROMPT, fails
 
-import zsntta_cli
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import WORDS
@@ -100,32 +92,6 @@ def test_of_several_word_lists_one_is_to_be_named(here):
     } == {"verbs"}  # fmt: skip
 
 
-def test_an_experiment_and_python_know_it(features, zsntta, tmp_path):
-    (tmp_path / "e.toml").write_text(f"""
-        features = "{features}"
-        records = "kept.sqlite"
-        encoder = "made"
-        [[runs]]
-        methods = ["all", "adand+oga"]
-        id = "pets"
-        ood = "sky"
-        settings = {{ limit = 60 }}
-        [[tables]]
-        format = "csv"
-    """)
-    result = zsntta("run", "e.toml")
-    assert methods_of(result) == singles() | BY_WORDS | {"adand+oga"}
-    assert result.stderr.count("note: all is ") == 1
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        records = zsntta_cli.simulate(
-            "all", encoder="made", id_set="pets", ood_set="sky", limit=60, features_dir=features,
-            records=tmp_path / "kept.sqlite",
-        )  # fmt: skip
-    assert {record.settings.method for record in records} == singles() | BY_WORDS
-    assert sum("all is" in str(one.message) for one in told) == 1
-
-
 # Many runs, and Ctrl-C.
 
 
@@ -160,34 +126,3 @@ def test_what_is_finished_is_shown_at_ctrl_c(simulate, stopped, tmp_path):
     assert again.exit_code == 0, again.output
     assert f"4 of {len(singles() | BY_WORDS)} runs were kept from before" in again.stderr
     assert (tmp_path / "all.csv").exists()
-
-
-def test_ctrl_c_of_the_command_itself(features, tmp_path):
-    store = tmp_path / "kept.sqlite"
-    command = [ZSNTTA, "simulate", *ALL[:-2], "--seed", "0-199", "--encoder", "made",
-               "--features-dir", features, "--records", store]  # fmt: skip
-    with subprocess.Popen(
-        [*map(str, command)],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        until = time.monotonic() + 60
-        while time.monotonic() < until and _count(store) < 3:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "│ zs-clip" in out
-    assert err.endswith("interrupted: what was finished is kept; the same command resumes.\n")
-    assert 3 <= _count(store) < 200
-
-
-def _count(store: Path) -> int:
-    try:
-        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
-            [[count]] = connection.execute("SELECT count(*) FROM contents")
-            return int(count)
-    except sqlite3.Error:
-        return 0

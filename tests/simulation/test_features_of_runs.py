@@ -38,7 +38,6 @@ def root(tmp_path_factory):
         texts = [Text(PROMPT, text[:4][order])]
         write(folder, "food101", images, LABELS, names, texts)
         write(folder, "sky", text[[5] * 20] + noise[40:], np.full(20, -1, np.int32))
-    write("made", "other", images, LABELS, ("a", "b", "c", "d"), [Text(PROMPT, text[:4])])
     return root
 
 
@@ -46,24 +45,16 @@ def run_of(id_set="food101", preset="paper", folder="made", **values):
     return build_run("zs-clip", folder, id_set, "sky", PROMPT, preset, **values)
 
 
-def test_official_has_the_names_swapped_and_the_paper_has_not(root):
+def test_official_has_the_names_swapped_as_if_they_and_their_texts_were_exchanged(root):
     simulator = Simulator(root)
-    records = {p: simulator.run(run_of("food101", p)) for p in ("paper", "official")}
-    assert {p: r.metric("acc_s") for p, r in records.items()} == {"paper": 1.0, "official": 0.5}
-    assert records["paper"].metric("acc_n") == records["official"].metric("acc_n") == 1.0
-
-
-def test_swapped_images_are_swapped_names(root):
-    """The other way to do it: class names and their texts exchanged, labels as they are."""
-    simulator = Simulator(root)
+    assert simulator.run(run_of("food101")).metric("acc_s") == 1.0
     swapped = simulator.replay(run_of(preset="official"))
     renamed = simulator.replay(run_of(preset="official", folder="renamed", swapped_names=False))
     assert np.array_equal(swapped.stream.row, renamed.stream.row)
     right = [replay.decisions.class_index == replay.labels for replay in (swapped, renamed)]
     assert np.array_equal(*right)
-    assert 0 < right[0].sum() < 40
-    for metric in ("acc_s", "acc_n", "acc_h", "auroc", "fpr95"):
-        assert swapped.record().metric(metric) == renamed.record().metric(metric)
+    for replay in (swapped, renamed):
+        assert (replay.record().metric("acc_s"), replay.record().metric("acc_n")) == (0.5, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Streams of listed OOD images, by hand: docs/streams.md, "Listed OOD images"."""
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -67,15 +66,6 @@ def test_the_stream_has_the_listed_images_by_number_or_by_name(root, lines):
     assert Simulator(root).run(run(root)).metric("acc_n") == 0
 
 
-def test_the_order_is_that_of_a_stream_without_a_list(root):
-    write_list(root, *range(4))
-    with_list, without = (
-        Simulator(root).replay(run(root, ood_items=items, seed=3)).stream
-        for items in (str(root / "lists"), "")
-    )
-    assert with_list.kind.tolist() == without.kind.tolist()
-
-
 def test_what_the_set_lacks_is_left_out_and_said_in_one_line(root):
     write_list(root, "sky/1.jpg", "sky/9.jpg", "sky/8.jpg", "sky/9.jpg")
     record = Simulator(root).run(run(root))
@@ -105,17 +95,6 @@ def test_each_ratio_has_its_own_list_and_they_are_one_row_a_ratio(root):
     assert [record.counts["ood"] for record in records] == [1, 3]
     (table,) = tables(records)
     assert {row.settings["features"] for row in table.rows} == {""}
-
-
-def test_the_command_takes_the_folder_and_the_result_says_it(root, zsntta):
-    write_list(root, "1", "3")
-    options = ("--encoder", FOLDER, "--id", "pets", "--ood", "sky", "--prompt", PROMPT)
-    options = ("--method", "zs-clip", *options, "--features-dir", root, "--format", "json")
-    made = zsntta("simulate", *options, "--ood-items", root / "lists")
-    assert made.exit_code == 0, made.stderr
-    (row,) = json.loads(made.stdout)
-    assert row["settings"]["stream"]["ood_items"] == str(root / "lists")
-    assert row["counts"]["ood"] == 2
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from sklearn.metrics import (
 
 from zsntta_cli.simulation.metrics import (
     METRICS,
-    REPORTS,
     Judged,
     measure,
 )
@@ -31,12 +30,6 @@ def detection(score, is_id):
     return measure(Judged(labels, np.zeros_like(labels), None, score))["detection"]
 
 
-@given(st.floats(0, 1), st.sampled_from(list(METRICS.values())))
-def test_a_metric_is_shown_as_its_line_says(value, metric):
-    assert metric.text(value, 0.5) == f"{100 * value:.2f}±50.00"
-    assert metric.text(math.nan, 0.5) == "-"
-
-
 def test_every_metric_has_its_line_in_the_documents():
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
     table = page.partition("\n## Metrics\n")[2].partition("\n## ")[0]
@@ -44,25 +37,6 @@ def test_every_metric_has_its_line_in_the_documents():
         re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if "|" in line
     ]
     assert sorted(name for line in names for name in line) == sorted(METRICS)
-
-
-def test_each_report_has_its_columns_and_each_metric_its_direction():
-    heads = {
-        report: [metric.head for metric in METRICS.values() if report in metric.reports]
-        for report in REPORTS
-    }
-    accuracies, fpr95 = ["Acc_S", "Acc_N", "Acc_H"], ["FPR95(ID+)", "FPR95(OOD+)"]
-    assert heads == {
-        "accuracy": accuracies, "ood": ["AUROC", *fpr95, "AUPR(ID+)", "AUPR(OOD+)"],
-        "flags": [*accuracies, "Prec", "Flagged", "AUROC", *fpr95],
-        "open-set": ["Acc_H", "Best Acc_H", "Gap", "ID acc", "OSCR"],
-        "calibration": ["ECE(noise)", "Brier(noise)", "ECE(class)", "Brier(class)"],
-    }  # fmt: skip
-    low = {name for name, metric in METRICS.items() if metric.lower_is_better}
-    errors = {"ece_noise", "brier_noise", "ece_class", "brier_class"}
-    assert low == {"clean_flagged", "fpr95", "fpr95_ood", "acc_h_gap", *errors}
-    unranked = {name for name, metric in METRICS.items() if not metric.is_ranked}
-    assert unranked == {"flagged", "acc_h_gap"}
 
 
 def test_accuracies_by_hand():
@@ -80,15 +54,6 @@ def test_streams_without_one_kind_have_no_metric_for_it():
     noisy = of([-1, -1], [0, 0], [1, 0])
     assert math.isnan(noisy.acc_s)
     assert noisy.acc_n == 0.5
-
-
-def test_a_score_that_is_no_probability_has_no_calibration():
-    score, is_id = np.array([0.9, 0.1]), np.array([0, -1])
-    judged = Judged(is_id, np.zeros(2, int), None, score)
-    assert math.isnan(measure(judged)["detection"].ece_noise)
-    assert measure(judged._replace(is_probability=True))["detection"].ece_noise == pytest.approx(
-        0.1
-    )
 
 
 def test_flags_by_hand():
@@ -121,13 +86,6 @@ def test_detection_is_scikit_learns(pairs):
     for name, positive, confidence in (("fpr95", is_id, score), ("fpr95_ood", ~is_id, -score)):
         fpr, tpr, _ = roc_curve(positive, confidence, drop_intermediate=False)
         assert result[name] == fpr[np.argmax(tpr >= 0.95)]
-
-
-def test_no_sample_at_all_has_no_metric():
-    nothing = np.zeros(0, int)
-    groups = measure(Judged(nothing, nothing, nothing > 0, nothing * 1.0, True, nothing * 1.0))
-    assert {name for group in groups.values() for name in group} == {*METRICS}
-    assert all(math.isnan(value) for group in groups.values() for value in group.values())
 
 
 def test_fpr95_by_hand():

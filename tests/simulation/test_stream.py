@@ -29,12 +29,6 @@ def test_counts_of_the_papers_ratios(ratio, official, ood):
     assert counts(stream) == (10_000, ood, (10_000 + ood) // 8)
 
 
-def test_injection_comes_after_every_mth_test_sample():
-    settings = StreamSettings(noise="gaussian", noise_every=3, ratio=0)
-    kinds = build_stream(settings, 7, 0, 10).kind.tolist()
-    assert kinds == [ID, ID, ID, NOISE, ID, ID, ID, NOISE, ID]
-
-
 @given(
     seed=st.integers(0, 9),
     noise_every=st.integers(1, 20),

@@ -1,13 +1,7 @@
 """Products take one BLAS thread, also those of a library that a method itself loads."""
 
-import multiprocessing
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
-
-import numpy as np
-
-from zsntta_cli.simulation.record import resident_peak
 
 PROBE = """
 import sys
@@ -36,12 +30,3 @@ def test_a_blas_that_a_method_loads_is_limited_too(features):
     )
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == {"1"}
-
-
-def test_the_peak_of_a_process_is_its_own_and_not_its_parents():
-    before = resident_peak()
-    held = np.ones(5 * 2**22)  # 160 MiB
-    assert resident_peak() >= held.nbytes
-    assert resident_peak() >= before
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        assert 2**20 < process.submit(resident_peak).result() < held.nbytes

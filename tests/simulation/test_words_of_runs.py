@@ -1,11 +1,8 @@
 """Methods that need words or texts of their own: from the command line, with and without."""
 
 import json
-from pathlib import Path
 
 import numpy as np
-
-from zsntta_cli.cache import store
 
 PAIR = ("--id", "pets", "--ood", "sky")
 
@@ -43,15 +40,3 @@ def test_clipn_needs_its_own_text_features(simulate, tmp_path):
     np.save(tmp_path / "no.npy", np.random.default_rng(0).normal(size=(3, 16)))
     result = simulate("--method", "clipn", *PAIR, "--set", "no-text=no.npy", "--report", "ood")
     assert result.exit_code == 0, result.stderr
-
-
-def test_words_are_embedded_once(zsntta, tmp_path):
-    (tmp_path / "nouns.txt").write_text("apple\n\nnoun phrase\napple\n", encoding="utf-8")
-    command = ("extract", "--words", "nouns.txt", "--model", "tiny")
-    assert "words-nouns.h5: 2 words in" in zsntta(*command).stdout
-    assert "there already" in zsntta(*command).stdout
-    words = store.read(Path("features/tiny/words-nouns.h5"))
-    assert words.class_names == ("apple", "noun phrase")
-    (tmp_path / "empty.txt").write_text("\n")
-    result = zsntta("extract", "--words", "empty.txt", "--model", "tiny")
-    assert "the word list empty.txt is empty" in result.stderr
