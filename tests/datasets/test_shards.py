@@ -17,7 +17,6 @@ from zsntta_cli.cache import store
 from zsntta_cli.datasets import hub, shards
 from zsntta_cli.datasets.images import account
 from zsntta_cli.errors import DatasetError
-from zsntta_cli.settings.prompts import join_templates
 
 LABELS = [2, 0, 1, 1, 0, 2, 2, 0, 1]
 NAMES = ["tabby cat", "Äffchen", "ox"]
@@ -232,7 +231,7 @@ def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_pat
     features = store.read(tmp_path / "features/tiny/pets.h5")
     assert features.labels.tolist() == LABELS
     assert list(features.class_names) == NAMES
-    own = join_templates("a photo of a {}.", "a blurry photo of the {}.")
+    own = "a photo of a {}. | a blurry photo of the {}."
     assert list(features.texts) == ["a photo of a {}.", own]
     each = [
         tiny.encode_texts([text.format(name) for name in NAMES])

@@ -17,12 +17,12 @@ from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, join_templates
+from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS
 
 TINY = EncoderChoice("tiny")
 PART = BATCH * KEPT
 WORDS = [f"word {i}" for i in range(3 * PART + 100)]
-TEMPLATES = [PROMPT, join_templates("{}", "the {}")]
+TEMPLATES = [PROMPT, "{} | the {}"]
 pytestmark = pytest.mark.usefixtures("noon")
 
 
@@ -117,9 +117,7 @@ def test_joined_templates_give_the_mean_of_theirs(tiny):
     each = [tiny.encode_texts([f"{start}circle", f"{start}blue square"]) for start in ("", "the ")]
     mean = sum(each) / 2
     mean /= np.linalg.norm(mean, axis=1, keepdims=True)
-    found = prompt_features(
-        tiny.encode_texts, join_templates("{}", "the {}"), ["circle", "blue_square"]
-    )
+    found = prompt_features(tiny.encode_texts, "{} | the {}", ["circle", "blue_square"])
     np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-7)
     assert found.dtype == np.float32
 

@@ -7,7 +7,6 @@ from zsntta_cli.settings.prompts import (
     averaged_prompt,
     class_prompts,
     ensembles,
-    join_templates,
     prompt_label,
     prompt_template,
     templates_of,
@@ -46,7 +45,7 @@ def test_templates_that_are_averaged_may_be_named_and_count_once():
 
 def test_a_label_of_many_templates_is_short_and_no_others():
     templates = ensembles()["clip-7"]
-    one, other = join_templates(*templates[:6]), join_templates(*templates[:5], templates[6])
+    one, other = " | ".join(templates[:6]), " | ".join([*templates[:5], templates[6]])
     assert prompt_label(one).startswith("itap of a {}. | 5 more (")
     assert prompt_label(one) != prompt_label(other)
     assert len(prompt_label(one)) <= 60

@@ -75,7 +75,7 @@ def test_what_cannot_be_is_refused():
 
 def test_a_stream_that_memory_is_too_small_for(monkeypatch):
     """An item takes 100 bytes; a set that only caps the ratio adds no more than it has."""
-    monkeypatch.setattr("zsntta_cli.simulation.stream.physical_memory", lambda: 2_000)
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 20, "SC_PHYS_PAGES": 100}.get)
     assert len(build_stream(StreamSettings(ratio=0.5), 10, 10, 0)) == 20
     with pytest.raises(SettingsError, match=r"stream of 22 items, .* enough for 20\."):
         build_stream(StreamSettings(ratio=0.5), 11, 11, 0)

@@ -23,6 +23,10 @@ ENSEMBLE = "clip-"  # the beginning of an ensemble's name
 _ENSEMBLES = Path(__file__).with_name("ensembles.json")
 PHOTOS = "photos"  # in place of a prompt: class features were made of example photos
 
+# Between templates whose features are averaged, in one key; none can be typed with two {}.
+_AND = " | "
+_LONGEST_LABEL = 60
+
 # NegLabel's released code: class names have the nouns' prompt, and so have lists of other names.
 NOUN_PROMPT = "the nice {}"
 SPEECH_PROMPTS = {"nouns": NOUN_PROMPT, "adjectives": "This is a {} photo"}
@@ -53,7 +57,7 @@ def prompt_template(prompt: str) -> str:
         return prompt
     parts = prompt.split(_AND)
     if len(parts) > 1 and all("{}" in part for part in parts):
-        return join_templates(*map(prompt_template, parts))
+        return _AND.join(map(prompt_template, parts))
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
         if other := _OTHER_MARK.fullmatch(template):
@@ -94,19 +98,10 @@ def speech_prompt(words: str) -> str | None:
     return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)
 
 
-_LONGEST_LABEL = 60
-_AND = " | "  # between templates whose features are averaged; none can be typed with two {}
-
-
-def join_templates(*templates: str) -> str:
-    """Join several templates into one key: a class's feature is the mean of theirs."""
-    return _AND.join(templates)
-
-
 def ensemble_name(templates: Sequence[str]) -> str:
     """The key of averaged templates: the name of their ensemble, or all of them joined."""
     named = (name for name, known in ensembles().items() if sorted(known) == sorted(templates))
-    return next(named, join_templates(*templates))
+    return next(named, _AND.join(templates))
 
 
 def templates_of(name: str) -> list[str]:
@@ -141,14 +136,11 @@ def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
 
 # CSP's released code, arXiv 2410.08611: the same eight prompts for class names and nouns, whose
 # features are averaged, and four for the phrases that adjectives become.
-CSP_NOUN_PROMPT = join_templates(
-    "{}", "the {}", "the good {}", "the nice {}", "a photo of the nice {}.",
-    "a photo with the nice {}.", "a good photo with the nice {}.",
-    "a close-up photo of the nice {}.",
-)  # fmt: skip
-CSP_PHRASE_PROMPT = join_templates(
-    "{}", "a nice photo of {}", "a good photo of {}", "a close-up photo of {}"
+CSP_NOUN_PROMPT = (
+    "{} | the {} | the good {} | the nice {} | a photo of the nice {}. | a photo with the nice {}. "
+    "| a good photo with the nice {}. | a close-up photo of the nice {}."
 )
+CSP_PHRASE_PROMPT = "{} | a nice photo of {} | a good photo of {} | a close-up photo of {}"
 
 
 @dataclass(frozen=True)

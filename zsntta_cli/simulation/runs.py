@@ -197,7 +197,8 @@ def source_digests(method: str) -> Mapping[str, str]:
 
     It is empty for a method of this package, and if no file has the source.
     """
-    return _digests(own_code(method))
+    classes = own_code(method)
+    return _digests(classes) if classes else {}
 
 
 @functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs

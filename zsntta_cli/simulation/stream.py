@@ -60,11 +60,6 @@ class StreamSizes(NamedTuple):
     injected: int  # noise images beside them
 
 
-def physical_memory() -> int:
-    """The bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def stream_sizes(
     settings: StreamSettings, n_id: int, n_ood: int, listed: int | None = None
 ) -> StreamSizes:
@@ -100,7 +95,8 @@ def build_stream(
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
     """
-    sizes, most = stream_sizes(settings, n_id, n_ood), physical_memory() // _BYTES
+    sizes = stream_sizes(settings, n_id, n_ood)
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _BYTES
     if n_id + sizes.wanted > most and settings.ood_fill != "cap":
         raise SettingsError(
             f"ratio is {ratio_text(settings.ratio)}: beside {n_id:,} ID samples that makes a stream"
