@@ -372,7 +372,7 @@ def _extract_parts(
     index, _, of = parts.part.partition("/")
     if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
         raise SettingsError(f"part is '{parts.part}', must be like 3/64, which is part 3 of 64.")
-    say(summary(extract_part(plan, choice, settings, reporter, int(index), int(of))))
+    say(summary(extract_part(plan, choice, settings, reporter, (int(index), int(of)))))
 
 
 def _next_command(

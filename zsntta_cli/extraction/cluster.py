@@ -16,7 +16,7 @@ from zsntta_cli.cache.parts import join_parts
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.encoders.clip import wait_passively
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, ZsnttaError
-from zsntta_cli.extraction.connection import Connection, last_line, most_cores
+from zsntta_cli.extraction.connection import check_installed, connected, last_line, most_cores
 from zsntta_cli.extraction.extractor import Extracted
 from zsntta_cli.extraction.plan import ExtractPlan, extract_part
 from zsntta_cli.plugins import LoadedScripts
@@ -36,23 +36,22 @@ def extract_on_ray(
     Raises:
         ZsnttaError: a worker raised it. EncoderError: the cluster cannot be reached or is lost.
     """
-    connection, started, encoded = Connection(), time.monotonic(), 0
-    import ray
-
+    check_installed()
     if of is not None and of < 1:
         raise SettingsError(f"parts is {of}, must be 1 or more.")
-    try:
-        connection.open()
-        for part in _parts(plan, choice, settings, of):
-            encoded += part.encoded
-            yield part
-    except ray.exceptions.RayError as error:
-        raise EncoderError(
-            f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
-            f"command resumes."
-        ) from error
-    finally:  # Ctrl-C too: no node goes on with what nobody waits for
-        connection.close()
+    import ray
+
+    started, encoded = time.monotonic(), 0
+    with connected():  # Ctrl-C leaves it, too: no node goes on with what nobody waits for
+        try:
+            for part in _parts(plan, choice, settings, of):
+                encoded += part.encoded
+                yield part
+        except ray.exceptions.RayError as error:
+            raise EncoderError(
+                f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
+                f"command resumes."
+            ) from error
     [spec] = plan.datasets
     path = feature_path(settings.features_dir, folder_name(choice), str(SetName.parse(spec)))
     yield Extracted(join_parts(path), encoded, time.monotonic() - started)
@@ -78,9 +77,9 @@ def _parts(
         workers = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
     of = of or workers
     job = plan, choice, replace(settings, device=device)
-    task: Any = ray.remote(make_part).options(max_retries=_RETRIES, **needs)
+    task: Any = ray.remote(_make_part).options(max_retries=_RETRIES, **needs)
     waiting = [
-        task.remote(LoadedScripts(), Path.cwd(), threads, job, index, of)
+        task.remote(LoadedScripts(), Path.cwd(), threads, job, (index, of))
         for index in range(1, of + 1)
     ]
     try:
@@ -95,19 +94,17 @@ def _parts(
             ray.cancel(left)
 
 
-def make_part(
-    scripts: LoadedScripts,
+def _make_part(
+    _scripts: LoadedScripts,
     folder: Path,
     threads: int,
     job: tuple[ExtractPlan, EncoderChoice, ExtractSettings],
-    index: int,
-    of: int,
+    part: tuple[int, int],
 ) -> Extracted | ZsnttaError:
     """Make one part in a worker; an error that a user can fix is returned.
 
-    `scripts` are loaded by being unpickled; `folder` is that in which the command was typed.
+    Scripts are loaded by being unpickled; `folder` is that in which the command was typed.
     """
-    del scripts
     wait_passively()
     import torch  # not before its environment is set
 
@@ -120,6 +117,6 @@ def make_part(
             f"folder in which the command is typed."
         )
     try:
-        return extract_part(*job, Reporter(), index, of)
+        return extract_part(*job, Reporter(), part)
     except ZsnttaError as error:
         return error

@@ -11,33 +11,31 @@ from zsntta_cli.errors import EncoderError, SettingsError
 _NETWORKED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # on Linux too, whatever its name says
 
 
-class Connection:
-    """The Ray cluster at RAY_ADDRESS, or one on this machine that no other machine can reach."""
+def check_installed() -> None:
+    """Check that Ray is installed: SettingsError if it is not."""
+    if find_spec("ray") is None:
+        raise SettingsError("the engine ray needs Ray: pip install 'zsntta[ray]'")
 
-    def __init__(self) -> None:
-        """Check that Ray is installed, without connecting.
 
-        Raises:
-            SettingsError: Ray is not installed.
-        """
-        if find_spec("ray") is None:
-            raise SettingsError("the engine ray needs Ray: pip install 'zsntta[ray]'")
-        self._is_own = False  # a connection of the caller's is left alone
+@contextlib.contextmanager
+def connected() -> Iterator[None]:
+    """Connect to the Ray cluster at RAY_ADDRESS, or to one that no other machine can reach.
 
-    def open(self) -> None:
-        """Connect, unless this process is already connected.
+    A connection that this process has already is taken, and left as it is.
 
-        Raises:
-            EncoderError: there is no cluster.
-        """
-        import ray
+    Raises:
+        SettingsError: Ray is not installed. EncoderError: there is no cluster.
+    """
+    check_installed()
+    import ray
 
-        if ray.is_initialized():
-            return
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would phone home
-        address = os.environ.get("RAY_ADDRESS") or "local"
-        self._is_own = True
-        within = _on_the_loopback() if address == "local" else contextlib.nullcontext()
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would phone home
+    address = os.environ.get("RAY_ADDRESS") or "local"
+    within = _on_the_loopback() if address == "local" else contextlib.nullcontext()
+    try:
         try:
             with within:
                 ray.init(
@@ -49,14 +47,9 @@ class Connection:
                 f"no Ray cluster at '{address}' ({last_line(error)}): set RAY_ADDRESS, or unset it "
                 f"for one on this machine alone."
             ) from error
-
-    def close(self) -> None:
-        """Leave the cluster, or stop the one started on this machine."""
-        import ray
-
-        if self._is_own:
-            ray.shutdown()
-            self._is_own = False
+        yield
+    finally:  # leave the cluster, or stop the one on this machine
+        ray.shutdown()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.class_names import twins, with_class_names
-from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
+from zsntta_cli.datasets.images import DEEP, account, limited
 from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.weights import check_named
@@ -84,8 +84,7 @@ def extract(
         EncoderError: the model's name is misspelt, or its weights are no file; raised before, too.
     """
     check_named(choice)
-    for spec in plan.datasets:
-        name = SetName.parse(spec)
+    for name in map(SetName.parse, plan.datasets):
         if not name.says_where:
             datasets.known(str(name))
     extractor, id_sizes = Extractor(choice, settings, reporter), list[int]()
@@ -111,17 +110,15 @@ def extract_part(
     choice: EncoderChoice,
     settings: ExtractSettings,
     reporter: Reporter,
-    index: int,
-    of: int,
+    part: tuple[int, int],
 ) -> Extracted:
-    """Extract part `index`, from 1, of `of` parts of the one set of a plan; `cache join` joins all.
+    """Extract a part of the one set of a plan, by its number from 1 and how many there are.
 
     Raises:
         DatasetError: an image is broken. StoreError: the part's file is of another set or encoder.
     """
     [spec] = plan.datasets
-    images, prompts = _planned(spec, plan, reporter)
-    return Extractor(choice, settings, reporter).dataset(images, prompts, (index, of))
+    return _extract_set(spec, plan, Extractor(choice, settings, reporter), part)
 
 
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
@@ -136,21 +133,22 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     check_named(choice)
     folder, kept, to_make, missing = folder_name(choice), 0, list[str](), list[str]()
     megabytes: dict[str, int] = {}  # of the sets that are to be fetched
-    given = {str(name) for spec in plan.datasets if (name := SetName.parse(spec)).says_where}
-    names = [str(SetName.parse(spec)) for spec in plan.datasets]
-    ids = [name for name in names if name in given or datasets.known(name).role != "ood"]
-    for step in steps(plan, [1] * len(ids)):
-        if feature_path(settings.features_dir, folder, step.name).exists() and (
-            not settings.overwrite
-        ):
+    named = {str(name): name for name in map(SetName.parse, plan.datasets)}
+    ids = [1 for name, of in named.items() if of.says_where or datasets.known(name).role != "ood"]
+    for name, *_ in steps(plan, ids):
+        path = feature_path(settings.features_dir, folder, name)
+        if path.exists() and not settings.overwrite:
             kept += 1
             continue
-        entry = datasets.CATALOGUE.get(SetName.parse(step.name).base)
-        lacks = entry and not entry.is_there(plan.data_root)
-        if entry and lacks and entry.downloads:
-            megabytes[SetName.parse(step.name).base] = entry.megabytes
-        is_missing = lacks and entry and not entry.downloads and step.name not in given
-        (missing if is_missing else to_make).append(step.name)
+        base, is_given = SetName.parse(name).base, name in named and named[name].says_where
+        entry = datasets.CATALOGUE.get(base)
+        if entry and not entry.is_there(plan.data_root):
+            if entry.downloads:
+                megabytes[base] = entry.megabytes
+            elif not is_given:
+                missing.append(name)
+                continue
+        to_make.append(name)
     parts = [
         f"{len(names)} {what}" + (f" ({', '.join(names)})" if names else "")
         for what, names in (("to make", to_make), ("missing", missing))
@@ -171,17 +169,16 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
     for spec in plan.datasets:
         yield Step(str(SetName.parse(spec)), partial(_extract_set, spec, plan))
     for words in map(str, plan.words):
-        if built_in := lists_of(words):
-            for name, prompt in built_in.items():
-                read = partial(built_in_words, name)
-                yield Step(words_name(name), partial(_extract_words, name, read, [prompt], plan))
-        else:
-            name, path = named_words(words)
-            own = [DEFAULT_PROMPT, *filter(None, [speech_prompt(name)])]
-            make = partial(
-                _extract_words, name, partial(read_words, path), plan.prompts or own, plan
-            )
-            yield Step(words_name(name), make)
+        lists = {
+            name: (partial(built_in_words, name), (prompt,))
+            for name, prompt in lists_of(words).items()
+        }
+        if not lists:
+            name, path = _named_words(words)
+            own = plan.prompts or (DEFAULT_PROMPT, *filter(None, [speech_prompt(name)]))
+            lists[name] = partial(read_words, path), own
+        for name, (read, prompts) in lists.items():
+            yield Step(words_name(name), partial(_extract_words, name, read, prompts, plan.limit))
     types = ("gaussian",) if plan.noise is None and id_sizes else plan.noise or ()
     count = plan.noise_count or (max(1, max(id_sizes) // 4) if id_sizes else _NOISE_COUNT)
     for noise, images in plan.pools or [(noise, count) for noise in types if noise != NO_NOISE]:
@@ -192,14 +189,14 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
 
 def _partners(plan: ExtractPlan) -> list[str]:
     """The OOD sets that belong to the named ID sets; none if an OOD set is named."""
-    bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
-    roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
-    if len(roles) < len(plan.datasets) or "ood" in roles:
-        return []
+    for spec in plan.datasets:
+        entry = datasets.CATALOGUE.get(SetName.parse(spec).base)  # of "cifar10-c:fog:1" too
+        if entry is None or entry.role == "ood":
+            return []
     return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
 
 
-def named_words(spec: str) -> tuple[str, Path]:
+def _named_words(spec: str) -> tuple[str, Path]:
     """The name of a word list, with its part of speech, and its file: FILE, or NAME=FILE.
 
     Raises:
@@ -216,22 +213,17 @@ def named_words(spec: str) -> tuple[str, Path]:
     return name, path
 
 
-def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> Extracted:
-    """Extract a whole named set."""
-    return extractor.dataset(*_planned(spec, plan, extractor.reporter))
-
-
 def _extract_words(
     name: str,
     read: Callable[[], list[str]],
     prompts: Sequence[str],
-    plan: ExtractPlan,
+    limit: int | None,
     extractor: Extractor,
 ) -> Extracted:
     """Extract a word list."""
     words = read()
-    kept = limited_words(words, plan.limit)
-    return extractor.words(name, kept, prompts, plan.limit if len(kept) < len(words) else None)
+    kept = limited_words(words, limit)
+    return extractor.words(name, kept, prompts, limit if len(kept) < len(words) else None)
 
 
 def _extract_partner(name: str, plan: ExtractPlan, extractor: Extractor) -> Extracted:
@@ -241,37 +233,35 @@ def _extract_partner(name: str, plan: ExtractPlan, extractor: Extractor) -> Extr
     return extractor.dataset(limited(images, plan.limit))
 
 
-def _planned(spec: str, plan: ExtractPlan, reporter: Reporter) -> tuple[ImageSet, Sequence[str]]:
-    """The images of a named set, and the prompts under which its classes are embedded.
+def _extract_set(
+    spec: str, plan: ExtractPlan, extractor: Extractor, part: tuple[int, int] | None = None
+) -> Extracted:
+    """Extract a named set or a part of it, with class names under the plan's or its own prompts.
 
-    The user's own sets get the class names that are given for them.
+    The user's own sets get the class names that are given for them. What should be known of a set
+    is noted.
     """
+    note = extractor.reporter.note
     images = datasets.load_images(spec, plan.data_root, plan.as_shown)
     if plan.class_names and SetName.parse(spec).says_where:
         images = with_class_names(images, plan.class_names)
-    own_prompts = [datasets.default_prompt(images.name)]
-    if images.templates:
-        own_prompts.append(ensemble_name(images.templates))
-    for note in _notes(images):
-        reporter.note(f"note: {note}")
-    if images.templates and images.class_names and not plan.prompts:
-        reporter.note(
-            f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
-            f"are averaged ('{short(own_prompts[1])}'), beside '{own_prompts[0]}'."
-        )
-    prompts = plan.prompts or (own_prompts if datasets.has_text(images) else ())
-    return limited(images, plan.limit), [*dict.fromkeys(prompts)]
-
-
-def _notes(images: ImageSet) -> Iterator[str]:
-    """What was read of a set, and what should be known of it and its classes."""
-    yield account(images)
+    name, prompts = images.name, plan.prompts
+    note(f"note: {account(images)}")
     if DEEP in images.reading:
-        yield f"{images.name}: images of more than 8 bits are brought to 8."
-    for note in (*images.notes, *twins(images.class_names, images.folder_names)):
-        yield f"{images.name}: {note}"
+        note(f"note: {name}: images of more than 8 bits are brought to 8.")
+    for text in (*images.notes, *twins(images.class_names, images.folder_names)):
+        note(f"note: {name}: {text}")
     if (images.labels >= 0).any() and not images.class_names:
-        yield (
-            f"{images.name}: its labels have no class names, so it can only be an OOD set: "
+        note(
+            f"note: {name}: its labels have no class names, so it can only be an OOD set: "
             f"--class-names FILE gives them, one name per line."
         )
+    if not prompts and datasets.has_text(images):
+        prompts = (datasets.default_prompt(name),)
+        if images.templates:
+            prompts = (*prompts, ensemble_name(images.templates))
+            note(
+                f"{name}: {len(images.templates)} prompt templates of its own, whose features are "
+                f"averaged ('{short(prompts[1])}'), beside '{prompts[0]}'."
+            )
+    return extractor.dataset(limited(images, plan.limit), [*dict.fromkeys(prompts)], part)
