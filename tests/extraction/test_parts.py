@@ -70,8 +70,6 @@ def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(ext
     assert again.dataset(glyphs(), [PROMPT], (1, 2)).encoded == 0, "no encoder is needed"
     with refused("is of another set (images is 70, not 40)", "--overwrite replaces it"):
         extractor(tmp_path).dataset(glyphs(40), [PROMPT], (1, 2))
-    with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
-        extractor(tmp_path, batch_size=9).dataset(glyphs(), [PROMPT], (1, 2))
     assert store.read(part_path(path, 1, 2)).source == glyphs().identity()
 
 

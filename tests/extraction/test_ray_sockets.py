@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from zsntta_cli.extraction.connection import _NETWORKED, Connection
+from zsntta_cli.extraction.connection import _NETWORKED, connected
 
 LISTENING = "0A"
 
@@ -60,14 +60,10 @@ def test_nothing_listens_but_on_the_loopback(monkeypatch):
     import ray
 
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    connection = Connection()
-    connection.open()
-    try:
+    with connected():
         assert ray.get(ray.remote(lambda: 1).remote()) == 1  # a worker is there
         addresses = listening(family(os.getpid()))
         assert len(addresses) >= 5, "those of Ray are found"
         assert [a for a in addresses if not a.is_loopback] == []
-    finally:
-        connection.close()
     assert _NETWORKED not in os.environ, "a later connection to a cluster is as ever"
     assert ray._private.ray_constants.ENABLE_RAY_CLUSTER

@@ -134,21 +134,14 @@ class Extractor:
         Raises:
             DatasetError: an image is broken. StoreError: its file is of another set or encoder.
         """
-        path, size = self._path(images.name), {"batch_size": self.settings.batch_size}
+        path = self._path(images.name)
         if part:
             path, templates = part_path(path, *part), templates if part[0] == 1 else ()
         with self._writing(path):
             if (there := self._there(path, images)) is None:
                 return self._encode(path, DATASET, images, templates, part)
             discard(_rows_path(path))
-            if part:
-                check_same(
-                    path, there.machine, size, size,
-                    what="size of batches", then="remove it, or take the same --batch-size",
-                )  # fmt: skip
-            else:
-                there = self._with_texts(there, templates)
-            return self._result(there)
+            return self._result(there if part else self._with_texts(there, templates))
 
     def noise(self, noise_type: str, count: int) -> Extracted:
         """Extract a pool of at least `count` noise images of the encoder's image size.

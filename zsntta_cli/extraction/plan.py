@@ -169,13 +169,12 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
     for spec in plan.datasets:
         yield Step(str(SetName.parse(spec)), partial(_extract_set, spec, plan))
     for words in map(str, plan.words):
-        lists = {
-            name: (partial(built_in_words, name), (prompt,))
-            for name, prompt in lists_of(words).items()
-        }
+        lists: dict[str, tuple[Callable[[], list[str]], Sequence[str]]] = {}
+        for name, prompt in lists_of(words).items():
+            lists[name] = partial(built_in_words, name), [prompt]
         if not lists:
             name, path = _named_words(words)
-            own = plan.prompts or (DEFAULT_PROMPT, *filter(None, [speech_prompt(name)]))
+            own = plan.prompts or [DEFAULT_PROMPT, *filter(None, [speech_prompt(name)])]
             lists[name] = partial(read_words, path), own
         for name, (read, prompts) in lists.items():
             yield Step(words_name(name), partial(_extract_words, name, read, prompts, plan.limit))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from zsntta_cli.children import ctrl_c_ignored, end_with_parent
 from zsntta_cli.errors import EncoderError, SettingsError, StoreError, ZsnttaError, first_line
-from zsntta_cli.extraction.connection import Connection, last_line, most_cores
+from zsntta_cli.extraction.connection import connected, last_line, most_cores
 from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter
@@ -240,34 +240,32 @@ def _on_ray(
     images: Sequence[RunSettings],
 ) -> Generator[Outcome, None, None]:
     """The runs of a cluster: replays on one core each, then live runs on a GPU each."""
-    connection, foreseen = Connection(), Foreseen(job.root)
-    connection.open()
-    tasks = dict[Any, RunSettings]()
-    try:
+    foreseen, tasks = Foreseen(job.root), dict[Any, RunSettings]()
+    with connected():
         import ray
 
-        for runs in filter(None, (replays, images)):
-            needs = {"num_cpus": 1}
-            if runs is images and isinstance(live, LiveDevices):  # else each run says what lacks
-                settings, needs = _live_place(live.settings)
-                job = job._replace(live=settings)
-            task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
-            packed, left = pickle.dumps(job), list(runs)
-            while left or tasks:
-                while left and len(tasks) < (jobs.workers or _MOST_TASKS):
-                    run = left.pop(0)
-                    tasks[task.remote(packed, 0, pickle.dumps(run))] = run
-                [done], _ = ray.wait(list(tasks))
-                run = tasks.pop(done)
-                try:
-                    yield run, _checked(run, ray.get(done)[1], foreseen)
-                except ray.exceptions.RayError as error:
-                    times = f"{1 + _RETRIES} times where a worker died ({last_line(error)})"
-                    yield run, ZsnttaError(f"the Ray cluster lost it, {times}.")
-    finally:
-        for waiting in tasks:  # of a cluster that goes on without this process
-            ray.cancel(waiting, force=True)
-        connection.close()
+        try:
+            for runs in filter(None, (replays, images)):
+                needs = {"num_cpus": 1}
+                if runs is images and isinstance(live, LiveDevices):  # else each says what lacks
+                    settings, needs = _live_place(live.settings)
+                    job = job._replace(live=settings)
+                task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
+                packed, left = pickle.dumps(job), list(runs)
+                while left or tasks:
+                    while left and len(tasks) < (jobs.workers or _MOST_TASKS):
+                        run = left.pop(0)
+                        tasks[task.remote(packed, 0, pickle.dumps(run))] = run
+                    [done], _ = ray.wait(list(tasks))
+                    run = tasks.pop(done)
+                    try:
+                        yield run, _checked(run, ray.get(done)[1], foreseen)
+                    except ray.exceptions.RayError as error:
+                        times = f"{1 + _RETRIES} times where a worker died ({last_line(error)})"
+                        yield run, ZsnttaError(f"the Ray cluster lost it, {times}.")
+        finally:
+            for waiting in tasks:  # of a cluster that goes on without this process
+                ray.cancel(waiting, force=True)
 
 
 def _make_elsewhere(job: bytes, place: int, run: bytes) -> tuple[int, Record | Exception]:
