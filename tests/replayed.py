@@ -3,6 +3,7 @@
 from made import PROMPT
 
 from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.runner import Runner
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -15,6 +16,10 @@ def grid(features, methods=("zs-clip",), **axes):
 def kept_run(features, method="zs-clip", **axes):
     [run] = grid(features, [method], **axes)
     return Simulator(features).run(run)
+
+
+def run_all(root, runs, jobs=1, live=None, keeping=None):
+    return Runner(root, jobs, live=live, keeping=keeping).run(runs)
 
 
 def merged(plain, changes):

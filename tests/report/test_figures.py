@@ -16,7 +16,6 @@ from zsntta_cli.report.distributions import difference, gradients, scores
 from zsntta_cli.report.drawing import drawn, looks_of
 from zsntta_cli.report.figure import POINTS, point_rows
 from zsntta_cli.report.figures import KINDS, plot, write
-from zsntta_cli.results.frame import Filters
 from zsntta_cli.simulation.metrics import METRICS, Measures
 from zsntta_cli.simulation.notes import RunNote
 
@@ -78,12 +77,12 @@ def test_settings_that_differ_are_told_in_the_legend_and_those_of_the_set_are_no
 
 def test_of_too_many_lines_those_of_the_usual_settings_are_drawn_and_a_note_says_which_not():
     some = [run_of("adand", warmup=n) for n in range(1, 11)] + [run_of("zs-clip")]
-    figure = plot(some, "ratio", Filters())
+    figure = plot(some, "ratio", {})
     assert [one.name for one in figure.panels[0].series] == ["zs-clip", "adand"]
     [note] = figure.notes
     assert "2 of 11 lines are drawn" in note
     assert "--method, --preset and --setting choose others: adand (warmup 1)" in note
-    chosen = plot(some, "ratio", Filters(settings={"warmup": ["3", "4"]}))
+    chosen = plot(some, "ratio", {"warmup": ["3", "4"]})
     assert [one.name for one in chosen.panels[0].series] == ["adand (warmup 3)", "adand (warmup 4)"]
 
 
@@ -183,7 +182,7 @@ def test_scores_are_in_percent_of_their_kind_with_the_median_of_the_threshold_th
     assert series(figure, "threshold (median)").x == (0.3, 0.3)
     empty = {"scores": {**SCORES, "id": [0] * 3, "ood": [0] * 3}, "thresholds": detector}
     with pytest.raises(SettingsError, match="no kept run that fits has anything that scores shows"):
-        plot([run_of("adand", curves=empty)], "scores", Filters())
+        plot([run_of("adand", curves=empty)], "scores", {})
 
 
 def test_before_an_adaptation_stand_the_scores_of_zs_clip_or_the_live_runs_own():
@@ -230,7 +229,7 @@ def test_gradients_are_by_step_and_leave_out_what_a_step_did_not_see():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_is_as_wide_as_asked_and_its_csv_has_every_point(kind, tmp_path):
-    figure = plot(runs(), kind, Filters())
+    figure = plot(runs(), kind, {})
     write(tmp_path / "f.png", figure, 3.25)
     with Image.open(tmp_path / "f.png") as picture:
         assert picture.width == 975  # 3.25 inches at 300 dots
@@ -243,14 +242,14 @@ def test_a_figure_depends_neither_on_the_order_of_runs_nor_on_the_users_settings
     (tmp_path / "matplotlibrc").write_text("font.size: 20\nbackend: TkAgg\nsvg.fonttype: none\n")
     child = (
         "import sys; sys.path[:0] = sys.argv[1:]; from test_figures import *\n"
-        "sys.stdout.buffer.write(drawn(plot(runs()[::-1], 'scores', Filters()), 'pdf'))"
+        "sys.stdout.buffer.write(drawn(plot(runs()[::-1], 'scores', {}), 'pdf'))"
     )
     here = os.path.dirname(__file__)
     paths = [here, os.path.dirname(here)]
     env = {**os.environ, "PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo"}
     command = [sys.executable, "-c", child, *paths]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True)
-    content = drawn(plot(runs(), "scores", Filters()), "pdf")
+    content = drawn(plot(runs(), "scores", {}), "pdf")
     assert done.stdout == content
     assert b"/FontFile2" in content
     assert b"/Type3" not in content
@@ -261,12 +260,12 @@ def test_what_has_to_be_known_of_a_drawn_method_stands_beside_its_figure_and_not
     note = RunNote("warm-up", "adand", "adand decides as zs-clip does throughout.", -337)
     [plain] = [run_of("adand", curves=CURVES)]
     noted = dataclasses.replace(plain, notes=(note,))
-    figure = plot([noted], "scores", Filters())
+    figure = plot([noted], "scores", {})
     assert figure.caption == (note.text,)
     assert write(tmp_path / "f.svg", figure, 3.3)[1].read_text() == f"{note.text}\n"
-    assert drawn(figure, "svg") == drawn(plot([plain], "scores", Filters()), "svg")
+    assert drawn(figure, "svg") == drawn(plot([plain], "scores", {}), "svg")
     undecided = dataclasses.replace(noted, accuracies=Measures())
-    assert plot([undecided, run_of("zs-clip")], "ratio", Filters()).caption == ()
+    assert plot([undecided, run_of("zs-clip")], "ratio", {}).caption == ()
 
 
 def test_a_method_looks_the_same_in_every_figure_and_none_looks_like_another():
@@ -285,6 +284,6 @@ def test_a_method_looks_the_same_in_every_figure_and_none_looks_like_another():
 )
 def test_a_metric_that_a_kind_does_not_show_is_refused(kind, metric, message):
     with pytest.raises(SettingsError, match=message):
-        plot(pair_runs(), kind, Filters(), metric)
-    assert plot(pair_runs(), "ratio", Filters(), "auroc").panels[0].y == "AUROC (%)"
+        plot(pair_runs(), kind, {}, metric)
+    assert plot(pair_runs(), "ratio", {}, "auroc").panels[0].y == "AUROC (%)"
     assert set(METRICS) == set(KINDS["means"].metrics)

@@ -33,7 +33,6 @@ from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.page.page import page
 from zsntta_cli.report.sheet import Best, Close
 from zsntta_cli.report.tables import View, sheets
-from zsntta_cli.results.frame import Filters
 from zsntta_cli.simulation.metrics import METRICS
 
 many = settings(suppress_health_check=[HealthCheck.too_slow])
@@ -170,7 +169,7 @@ def test_plots_of_means_and_ranks_have_the_averages_of_the_rules(cells):
 
 
 def plot(cells, kind):
-    return figures.plot([run_of(cell) for cell in cells], kind, Filters())
+    return figures.plot([run_of(cell) for cell in cells], kind, {})
 
 
 def expected_ranks(cells, methods):
@@ -198,7 +197,7 @@ def test_the_order_of_the_runs_changes_nothing(cells):
         shown = [in_form(form, sheets(some, View())) for some in runs]
         assert shown[0] == shown[1]
     if not all(cell.is_stopped for cell in cells):
-        first, second = (figures.plot(some, "ratio", Filters()) for some in runs)
+        first, second = (figures.plot(some, "ratio", {}) for some in runs)
         assert first == second
 
 

@@ -11,7 +11,6 @@ from parsed import Page, assert_inert, cells
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.page import page
-from zsntta_cli.results.frame import Filters
 from zsntta_cli.simulation.notes import RunNote
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -112,9 +111,9 @@ def test_each_class_stands_folded_below_with_the_counts_of_its_runs_summed():
 
 
 def test_filters_choose_what_the_page_shows():
-    assert page(GRID, filters=Filters(methods=["cull"], ratios=[0.5])).runs == 4
+    assert page(GRID, filters={"method": ["cull"], "ratio": [0.5]}).runs == 4
     with pytest.raises(SettingsError, match="has method tent: there is cull, tda, zs-clip"):
-        page(GRID, filters=Filters(methods=["tent"]))
+        page(GRID, filters={"method": ["tent"]})
 
 
 def test_what_has_to_be_known_of_a_run_and_how_it_was_made_stands_there():
@@ -147,8 +146,13 @@ def test_nothing_to_report_is_said_with_what_was_left_out():
     with pytest.raises(StoreError, match=r"report: 1 run by another version"):
         made(kept_run(record={"revision": "0.1"}))
     some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})])
-    assert some.left_out == ["1 run by another version: run it again"]
-    assert "Left out: 1 run by another version: run it again." in some.html
+    assert some.left_out == [
+        "1 run by another version, or by other code of the method: run it again"
+    ]
+    assert (
+        "Left out: 1 run by another version, or by other code of the method: run it again."
+        in some.html
+    )
 
 
 def test_a_stopped_run_is_shown_and_enters_no_mean():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kept import kept_run
 from scipy.stats import ttest_rel
 
-from zsntta_cli.results.compare import LEVEL, holm, marks, paired_t_test
+from zsntta_cli.results.compare import BEST, CLOSE, LEVEL, holm, marks, paired_t_test
 from zsntta_cli.results.frame import NOTHING, fold, tables
 from zsntta_cli.simulation.metrics import METRICS
 
@@ -41,7 +41,7 @@ def seeds_of(**by_method):
 def marked(made, metric="acc_s"):
     """The methods of the best rows, and of those that are close."""
     every = marks_of(made, metric).items()
-    return [{name for name, m in every if getattr(m, f"is_{k}")} for k in ("best", "close")]
+    return [{name for name, mark in every if mark == kind} for kind in (BEST, CLOSE)]
 
 
 # Over seeds.
@@ -94,7 +94,7 @@ def places_of(by_row):
     """Which rows are the best, and which are close."""
     values = [fold({s: value / 100 for s, value in enumerate(row)}) for row in by_row]
     row_marks = marks(values, ACC_H)
-    return [[i for i, m in enumerate(row_marks) if getattr(m, k)] for k in ("is_best", "is_close")]
+    return [[i for i, mark in enumerate(row_marks) if mark == kind] for kind in (BEST, CLOSE)]
 
 
 def test_a_wild_row_is_not_lifted_above_a_better_one():
@@ -117,16 +117,15 @@ def test_marks_are_monotone_in_the_rank(by_seed):
     values = list(map(fold, by_seed))
     row_marks, means = marks(values, ACC_H), [value.mean for value in values]
     order = sorted(zip(means, row_marks, strict=True), key=lambda pair: -pair[0])
-    best = next((one for one, mark in zip(by_seed, row_marks, strict=True) if mark.is_best), {})
+    best = next((one for one, mark in zip(by_seed, row_marks, strict=True) if mark == BEST), {})
     tests = holm({i: paired_t_test(one, best) for i, one in enumerate(by_seed) if one is not best})
-    signs = [2 * mark.is_best + mark.is_close for _, mark in order]
+    signs = [["", CLOSE, BEST].index(mark) for _, mark in order]
     assert signs == sorted(signs, reverse=True)
     for mean, mark in order:
-        alike = {(m.is_best, m.is_close) for other, m in order if math.isclose(other, mean)}
-        assert alike == {(mark.is_best, mark.is_close)}
-        assert mark.is_best == (math.isclose(mean, max(means)) and len(means) > 1)
+        assert {m for other, m in order if math.isclose(other, mean)} == {mark}
+        assert (mark == BEST) == (math.isclose(mean, max(means)) and len(means) > 1)
     for i, mark in enumerate(row_marks):
-        assert not mark.is_close or (tests[i] is not None and tests[i] >= LEVEL)
+        assert mark != CLOSE or (tests[i] is not None and tests[i] >= LEVEL)
 
 
 def test_the_best_is_among_whole_values_and_equal_ones_are_alike():
@@ -134,4 +133,4 @@ def test_the_best_is_among_whole_values_and_equal_ones_are_alike():
     values = [*(fold({0: mean}) for mean in means), NOTHING]
     values[4] = values[4]._replace(is_whole=False)
     for metric, best in ((ACC_H, [2]), (FPR95, [0, 1])):
-        assert [i for i, mark in enumerate(marks(values, metric)) if mark.is_best] == best
+        assert [i for i, mark in enumerate(marks(values, metric)) if mark == BEST] == best

@@ -44,8 +44,8 @@ def test_lines_follow_the_schema_and_come_back_from_a_file_and_a_store(exported,
     assert [r.to_dict() for r in read_records(path)] == [r.to_dict() for r in exported]
     with RecordStore(tmp_path / "kept.sqlite", create=True) as store:
         store.add(exported)
-        assert [*map(to_line, store.all())] == [*map(to_line, exported)]
-        assert not any(record.curves for record in store.all(curves=False))
+        assert [*map(to_line, store.find().values())] == [*map(to_line, exported)]
+        assert not any(record.curves for record in store.find(curves=False).values())
 
 
 BY_CLASS = {
@@ -111,7 +111,7 @@ def test_what_a_newer_version_measures_stays_in_a_record(a_line, tmp_path):
     (path := tmp_path / "new.jsonl").write_text(json.dumps(plain))
     with RecordStore(tmp_path / "kept.sqlite", create=True) as store:
         store.add(read_records(path))
-        [record] = store.all()
+        [record] = store.find().values()
     assert record.to_dict()["flags"] == plain["flags"]
     assert math.isnan(record.flags["unmeasured"])
 

@@ -13,7 +13,8 @@ def rows(*kept):
 
 
 def labels(made):
-    return [*frame.labels(made).values()]
+    names = frame.varying(made)
+    return [frame.label(row, names[row.method]) for row in made]
 
 
 # Runs that differ in settings of the stream, the threshold, the method and the preset.
@@ -65,23 +66,22 @@ def test_a_fold_by_hand():
     assert frame.fold({}) == frame.NOTHING
     assert not frame.NOTHING.is_whole
     one, three = frame.fold({3: 0.4}), frame.fold({3: 0.4, 1: 0.8, 2: 0.6})
-    assert (one.mean, one.seeds, one.is_whole, one.lacks) == (0.4, [3], True, "")
+    assert (one.mean, one.by_seed, one.is_whole, one.lacks) == (0.4, {3: 0.4}, True, "")
     assert math.isnan(one.std)
     # Two values of three are 0.2 from their mean: the sample variance is 2 · 0.04 / 2.
     assert (three.mean, three.std) == (pytest.approx(0.6), pytest.approx(0.2))
-    assert three.seeds == [1, 2, 3]
 
 
 def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
     by_set = {"a": {0: 0.2, 1: 0.4, 2: 0.9}, "b": {1: 0.8, 0: 0.4}}
     value = frame.average(by_set)
     assert frame.average(by_set, "seeds") == value
-    assert (value.mean, value.seeds) == (pytest.approx(0.45), [0, 1])
+    assert (value.mean, [*value.by_seed]) == (pytest.approx(0.45), [0, 1])
     assert value.by_seed == pytest.approx({0: 0.3, 1: 0.6})
     assert value.std == pytest.approx(math.sqrt(2) * 0.15)
     # As in the paper: the mean of the deviations of the sets, sqrt(2) · 0.1 and sqrt(2) · 0.2.
     of_sets = frame.average(by_set, "sets")
-    assert (of_sets.mean, of_sets.seeds) == (value.mean, [0, 1])
+    assert (of_sets.mean, [*of_sets.by_seed]) == (value.mean, [0, 1])
     assert of_sets.std == pytest.approx(math.sqrt(2) * 0.15)
     wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}, "seeds")
     assert wider.std == pytest.approx(0)
@@ -109,7 +109,7 @@ def test_of_two_records_of_a_run_the_later_finished_one_counts():
     first, later, stopped = made(1, 1), made(2, 2), made(3, 3, unfinished=5)
     other = kept_run(digests={"glyphs": "9" * 64})
     for order in ([first, later, stopped, other], [other, stopped, later, first]):
-        counted = frame.latest_of_each(order)
+        counted = [record for row in rows(*order) for record in row.records]
         assert {id(one) for one in counted} == {id(later), id(other)}
 
 
@@ -120,7 +120,7 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
         kept_run(ood="digits", known=6), kept_run(ood="digits", seed=1, record=stopped),
     )  # fmt: skip
     value = row.value("glyphs", "acc_s")
-    assert (value.mean, value.seeds, value.is_whole) == (0.7, [1], False)
+    assert (value.mean, [*value.by_seed], value.is_whole) == (0.7, [1], False)
     assert row.by_seed("digits", "acc_s") == {0: 0.6}
     assert row.value("digits", "acc_s").is_whole
     assert row.value("textures", "acc_s") == frame.NOTHING
@@ -152,7 +152,7 @@ def test_tables_and_their_rows_have_one_order():
             ("shapes", "else"), ("shapes", "tiny"), ("digits", "tiny"),
         ]  # fmt: skip
         table = found[1]
-        assert table.ood_sets == ("glyphs", "textures", "digits", "another", "mine")
+        assert table.columns == ["glyphs", "textures", "digits", "another", "mine"]
         assert [(row.method, row.ratio, row.settings.get("warmup")) for row in table.rows] == [
             ("zs-clip", 0.25, None), ("zs-clip", 0.5, None), ("adand", 0.5, 3), ("adand", 0.5, 10),
         ]  # fmt: skip

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
+from replayed import run_all
 
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.runner import run_all
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.record import run_from_record
 from zsntta_cli.simulation.simulator import Simulator

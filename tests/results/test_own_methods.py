@@ -5,15 +5,13 @@ import sys
 
 import pytest
 from made import fails
-from replayed import grid, kept_run
+from replayed import grid, kept_run, run_all
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.figures import plot
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results.exchange import read_records, to_line
-from zsntta_cli.results.frame import Filters
-from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.simulation.runs import revision, source_digests
 from zsntta_cli.simulation.simulator import Simulator
@@ -104,12 +102,12 @@ def test_a_script_that_has_changed_makes_other_runs(features, tmp_path, register
     assert len(kept_before(features, grid(features, ["own"], seed=[0, 1]), keeping)) == 2
     register(OWN.replace("SHIFT = 0.0", "SHIFT = 0.01"))
     run_all(features, grid(features, ["own"], seed=[0, 2]), keeping=keeping)
-    changed = "of own: ownmethod.py has changed since"
+    changed = "by another version, or by other code of the method: run it again"
     with RecordStore(keeping.path) as store:
-        kept = list(store.all())
+        kept = [*store.find().values()]
     assert len(kept) == 4
     assert page(kept).left_out == [f"2 runs {changed}"]
-    assert f"left out: 2 runs {changed}" in plot(kept, "scores", Filters()).notes
+    assert f"left out: 2 runs {changed}" in plot(kept, "scores", {}).notes
 
 
 def test_a_method_that_no_file_has_is_not_kept(monkeypatch):

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from feature_files import write_features
 from made import MADE_UP, PROMPT
-from replayed import grid
+from replayed import grid, run_all
 
 import zsntta_cli as z
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.methods import METHODS
-from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.simulation import runs as recorded
 from zsntta_cli.simulation.runs import build_run, run_key
@@ -61,7 +60,7 @@ def test_fresh_runs_again_and_takes_the_place_of_the_old(simulate, tmp_path, cou
     assert fresh.stdout == first.stdout
     assert len(counted) == 4
     with RecordStore(tmp_path / "kept.sqlite") as store:
-        assert len(list(store.all())) == 2
+        assert len(store.find()) == 2
 
 
 def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch):
@@ -74,7 +73,7 @@ def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch)
     assert len(counted) == 3
     assert adand.revision == "1.2"
     with RecordStore(keeping.path) as store:
-        assert len(list(store.all())) == 3, "the old one stays"
+        assert len(store.find()) == 3, "the old one stays"
     monkeypatch.setattr(recorded, "RULES", 2)
     assert not kept_before(features, runs, keeping)
 

@@ -9,15 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from replayed import grid
+from replayed import grid, run_all
 
-from zsntta_cli.errors import EncoderError, SettingsError
+from zsntta_cli.errors import EncoderError
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import Keeper, Keeping, kept_before
+from zsntta_cli.results.runner import Runner
+from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
+from zsntta_cli.simulation.simulator import Simulator
 
 ROOT = Path(__file__).parents[2]
 TINY = EncoderChoice("tiny")
@@ -52,12 +53,9 @@ def session(tiny):
     def make(reporter=None):
         made = LiveDevices(LiveSettings(device="cpu", workers=1), reporter)()
         made._encoders[TINY] = tiny
-        return made
+        return lambda: made
 
     return make
-
-
-# Several processes
 
 
 def many(features, methods=("zs-clip", "adand")):
@@ -103,16 +101,16 @@ def test_what_changes_between_two_calls_is_read_anew(features, tmp_path):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_is_finished_is_kept_at_ctrl_c(features, tmp_path, monkeypatch, jobs):
-    runs, keeping, plain_add, added = many(features), Keeping(tmp_path / "r.sqlite"), Keeper.add, []
+    runs, keeping, add, added = many(features), Keeping(tmp_path / "r.sqlite"), RecordStore.add, []
 
-    def add(self, kept):
-        added.append(kept)
+    def add_three(self, records):
+        added.append(records)
         if len(added) == 4:
             raise KeyboardInterrupt
-        return plain_add(self, kept)
+        add(self, records)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Keeper, "add", add)
+        patch.setattr(RecordStore, "add", add_three)
         with pytest.raises(KeyboardInterrupt):
             run_all(features, runs, jobs, keeping=keeping)
     before = kept_before(features, runs, keeping)
@@ -129,9 +127,8 @@ def test_no_process_is_left_when_the_command_is_killed(features, tmp_path):
 import os, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(ROOT / "tests")!r})
-from replayed import grid
+from replayed import grid, run_all
 from zsntta_cli.plugins import load_script
-from zsntta_cli.results.runner import run_all
 load_script(Path("sleeping.py"))
 run_all(Path({str(features)!r}), grid(Path({str(features)!r}), ["sleeping"], seed=range(9)), 2)
 """
@@ -160,36 +157,50 @@ def is_running(pid):
         return False
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_an_error_ends_is_reported_and_the_others_go_on(features, jobs):
+    runs = grid(features, ["adand"], seed=range(9))
+    broken = dataclasses.replace(runs[0], ood_set="gone")
+    found = dict(Runner(features, jobs).outcomes([broken, *runs], goes_on=True))
+    assert "no features of 'gone'" in found.pop(broken)
+    assert plain(found[run] for run in runs) == plain(run_all(features, runs))
+
+
+def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monkeypatch):
+    torch = pytest.importorskip("torch")
+    events, runs, replay = [], grid(features, ["adand"], seed=range(2)), Simulator.replay
+
+    def fill(self, run, analyse=False):
+        events.append(run)
+        if run == runs[0]:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+        return replay(self, run, analyse)
+
+    monkeypatch.setattr(Simulator, "replay", fill)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: events.append("emptied"))
+    found = dict(Runner(features).outcomes(runs, goes_on=True))
+    assert found[runs[0]] == "CUDA out of memory."
+    assert events == [runs[0], "emptied", runs[1]]
+
+
 # Live runs
 
 
 def test_a_run_that_ctrl_c_stops_is_the_last_one_and_is_made_again(cache, session, tmp_path):
     runs, keeping = live_runs(cache, seed=[0, 1, 2]), Keeping(tmp_path / "r.sqlite")
-    stopping = session(Stopping(12))
-    records = run_all(cache, runs, live=lambda: stopping, keeping=keeping)
+    records = run_all(cache, runs, live=session(Stopping(12)), keeping=keeping)
     assert [bool(record.unfinished) for record in records] == [False, True]
     live = session()
-    records = run_all(cache, runs, live=lambda: live, keeping=keeping)
+    records = run_all(cache, runs, 2, live=live, keeping=keeping)  # all in this process
     assert [record.settings for record in records] == runs
     assert not any(record.unfinished for record in records)
-    assert plain(records) == plain(run_all(cache, runs, live=lambda: live))
+    assert plain(records) == plain(run_all(cache, runs, live=live))
 
 
-def test_live_runs_take_one_process_and_one_device(cache):
-    runs = live_runs(cache)
-    with pytest.raises(SettingsError, match="jobs must be 1"):
-        run_all(cache, runs, 2)
-    live = LiveDevices(LiveSettings(device="cuda:0,cuda:1"))
-    with pytest.raises(SettingsError, match="must be one: --engine ray takes all GPUs"):
-        run_all(cache, runs, live=live)
-
-
-def test_fresh_makes_again_what_is_kept_once(cache, session, tmp_path, counted):
-    [run], keeping = live_runs(cache), Keeping(tmp_path / "r.sqlite")
-    live = session()
-    run_all(cache, [run], live=lambda: live, keeping=keeping)
+def test_gradients_that_a_kept_run_lacks_make_it_run_again_once(cache, session, tmp_path, counted):
+    [run], keeping, live = live_runs(cache), Keeping(tmp_path / "r.sqlite"), session()
     with_gradients = dataclasses.replace(keeping, gradients=True)
-    run_all(cache, [run], live=lambda: live, keeping=with_gradients)
-    run_all(cache, [run], live=lambda: live, keeping=with_gradients)
+    for one in (keeping, with_gradients, with_gradients):
+        run_all(cache, [run], live=live, keeping=one)
     assert len(counted) == 2
     assert kept_before(cache, [run], with_gradients)

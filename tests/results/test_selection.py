@@ -7,27 +7,27 @@ from kept import run_of
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figures import usual
-from zsntta_cli.results.frame import Filters, chosen, latest
+from zsntta_cli.results.frame import chosen, latest
 
 
 def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
     runs = [run_of("adand", ratio=r, seed=s) for r in (0.0, 0.25) for s in (0, 1)]
     runs += [run_of("zs-clip", ood_set="textures")]
-    assert chosen(runs, Filters(methods=["adand"], seeds=[1])) == [runs[1], runs[3]]
-    assert chosen(runs, Filters(ood_sets=["glyphs"])) == runs[:4]
-    assert chosen(runs, Filters(settings={"warmup": ["10"]})) == runs[:4]
-    assert chosen(runs, Filters(settings={"fixed": ["adaptive"]})) == runs
+    assert chosen(runs, {"method": ["adand"], "seed": [1]}) == [runs[1], runs[3]]
+    assert chosen(runs, {"ood": ["glyphs"]}) == runs[:4]
+    assert chosen(runs, {"warmup": ["10"]}) == runs[:4]
+    assert chosen(runs, {"fixed": ["adaptive"]}) == runs
 
 
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        (Filters(methods=["tent"]), "no kept run that fits has method tent: there is adand"),
-        (Filters(ratios=[0.3]), "has ratio 0.3: there is 0.0, 0.25"),
-        (Filters(ood_sets=["svhn"]), "has ood svhn: there is glyphs"),
-        (Filters(ratios=[0.25], seeds=[7]), "has seed 7: there is 2"),
-        (Filters(settings={"warmup": ["11"]}), "has warmup 11: there is 10"),
-        (Filters(settings={"views": ["8"]}), "has views 8: there is none"),
+        ({"method": ["tent"]}, "no kept run that fits has method tent: there is adand"),
+        ({"ratio": [0.3]}, "has ratio 0.3: there is 0.0, 0.25"),
+        ({"ood": ["svhn"]}, "has ood svhn: there is glyphs"),
+        ({"ratio": [0.25], "seed": [7]}, "has seed 7: there is 2"),
+        ({"warmup": ["11"]}, "has warmup 11: there is 10"),
+        ({"views": ["8"]}, "has views 8: there is none"),
     ],
 )
 def test_where_nothing_fits_the_error_says_what_is_there(filters, message):
@@ -38,12 +38,12 @@ def test_where_nothing_fits_the_error_says_what_is_there(filters, message):
 
 def test_unasked_a_plot_has_the_papers_ratio_and_adaptive_thresholds():
     runs = [run_of("adand", ratio=r) for r in (0.25, 0.5)] + [run_of("adand", fixed=0.3)]
-    assert usual(runs, Filters()) == [runs[1]]
-    assert usual(runs, Filters(), keep=("ratio",)) == runs[:2]
-    assert usual(runs, Filters(), keep=("fixed",)) == runs[1:]
-    assert usual(runs[:1], Filters()) == runs[:1]
-    assert usual(runs[2:], Filters()) == runs[2:]  # nothing else is there
-    assert usual(runs, Filters(ratios=[0.25, 0.5])) == runs[:2]
+    assert usual(runs, {}) == [runs[1]]
+    assert usual(runs, {}, keep=("ratio",)) == runs[:2]
+    assert usual(runs, {}, keep=("fixed",)) == runs[1:]
+    assert usual(runs[:1], {}) == runs[:1]
+    assert usual(runs[2:], {}) == runs[2:]  # nothing else is there
+    assert usual(runs, {"ratio": [0.25, 0.5]}) == runs[:2]
 
 
 def test_older_runs_do_not_stand_beside_newer_ones_on_other_features():

@@ -4,12 +4,12 @@ import json
 
 import pytest
 from made import TINY, Notes
-from replayed import grid
+from replayed import grid, run_all
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction import connection
 from zsntta_cli.results import runner
-from zsntta_cli.results.runner import OnRay, run_all
+from zsntta_cli.results.runner import Runner
 from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.simulation.sources import Foreseen
 
@@ -39,58 +39,46 @@ def many(features, methods=("zs-clip", "adand")):
     return grid(features, methods, ratio=[0.25, 0.5], seed=[0, 1, 2])
 
 
-def sweep(features, runs, path, failures=None, jobs=None, reporter=None, live=None):
-    keeping = Keeping(path)
-    return run_all(features, runs, jobs or OnRay(), live, reporter, keeping, failures)
-
-
-def kept(features, runs, path):
-    return kept_before(features, runs, Keeping(path))
+def on_ray(features, path, reporter=None):
+    return Runner(features, None, "ray", None, reporter or Notes(), Keeping(path))
 
 
 @pytest.mark.slow
 def test_a_sweep_gives_the_records_of_one_process(ray_cluster, features, tmp_path):
-    runs = many(features)
-    records = sweep(features, runs, tmp_path / "ray.sqlite")
-    alone = sweep(features, runs, tmp_path / "one.sqlite", jobs=1)
-    assert len(records) == 12
-    assert plain(records) == plain(alone)
-    one, other = (kept(features, runs, tmp_path / name) for name in ("one.sqlite", "ray.sqlite"))
-    for run, record in zip(runs, records, strict=True):
-        assert other[run] == record, "as it was kept"
-        assert other[run].curves.keys() == one[run].curves.keys()
-    notes = Notes()
-    again = sweep(features, runs, tmp_path / "ray.sqlite", reporter=notes)
-    assert again == records
+    runs, path, notes = many(features), tmp_path / "ray.sqlite", Notes()
+    records = on_ray(features, path).run(runs)
+    assert plain(records) == plain(run_all(features, runs))
+    kept = kept_before(features, runs, Keeping(path))
+    assert [kept[run] for run in runs] == records, "as they were kept"
+    assert on_ray(features, path, notes).run(runs) == records
     assert notes.notes == ["12 of 12 runs were kept from before"]
 
 
 @pytest.mark.slow
 def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, dying, monkeypatch):
-    runs = many(features, ["dying", "zs-clip"])
-    records = sweep(features, runs, tmp_path / "ray.sqlite")
+    runs, path = many(features, ["dying", "zs-clip"]), tmp_path / "ray.sqlite"
+    records = on_ray(features, path).run(runs)
     assert dying.with_name("death").exists(), "a worker was killed"
     assert plain(records) == plain(run_all(features, runs))
-    assert len(kept(features, runs, tmp_path / "ray.sqlite")) == 12
+    assert len(kept_before(features, runs, Keeping(path))) == 12
     # And a run that kills its worker each time ends alone, with workers that know the script.
     monkeypatch.setattr(runner, "_RETRIES", 1)
     [killer] = grid(features, ["dying"], cut=[0.9])
-    runs, failures = [killer, *many(features, ["zs-clip"])], {}
-    records = sweep(features, runs, tmp_path / "more.sqlite", failures)
-    assert failures.keys() == {killer}, set(failures.values())
-    assert [record.settings for record in records] == runs[1:]
-    assert failures[killer].startswith("the Ray cluster lost it, 2 times where a worker died")
+    runs = [killer, *many(features, ["zs-clip"])]
+    found = dict(on_ray(features, tmp_path / "more.sqlite").outcomes(runs, goes_on=True))
+    assert found[killer].startswith("the Ray cluster lost it, 2 times where a worker died")
+    assert plain(found[run] for run in runs[1:]) == plain(run_all(features, runs[1:]))
 
 
 @pytest.mark.slow
 def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypatch):
-    runs, failures = many(features, ["zs-clip"]), {}
     digests = Foreseen.digests
     elsewhere = lambda self, run: {**digests(self, run), "sky": "f" * 64}  # noqa: E731
     monkeypatch.setattr(Foreseen, "digests", elsewhere)  # in this process alone
-    assert sweep(features, runs, tmp_path / "ray.sqlite", failures) == []
-    assert set(failures) == set(runs)
-    assert "other features (sky) for zs-clip on pets against sky at 0.25" in failures[runs[0]]
+    runs = many(features, ["zs-clip"])
+    found = dict(on_ray(features, tmp_path / "ray.sqlite").outcomes(runs, goes_on=True))
+    assert [*map(type, found.values())] == [str] * len(runs)
+    assert "other features (sky) for zs-clip on pets against sky at 0.25" in found[runs[0]]
 
 
 def test_the_command_line(ray_cluster, cached, monkeypatch):
@@ -115,6 +103,5 @@ def test_the_command_line(ray_cluster, cached, monkeypatch):
 
 def test_ray_that_is_not_there(features, monkeypatch):
     monkeypatch.setattr(connection, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match="the engine ray needs Ray") as error:
-        run_all(features, grid(features), OnRay())
-    assert "zsntta[ray]" in str(error.value)
+    with pytest.raises(SettingsError, match=r"the engine ray needs Ray: .*zsntta\[ray\]"):
+        Runner(features, engine="ray").run(grid(features))

@@ -77,9 +77,9 @@ def simulate(
     """The runs of methods against each built-in OOD set; `live` makes what live ones run in."""
     from zsntta_cli.cli.output import command_line
     from zsntta_cli.results.grid import Grid
-    from zsntta_cli.results.runner import run_all
+    from zsntta_cli.results.runner import Runner
     from zsntta_cli.results.store import Keeping
 
     keeping = Keeping.beside(root, command=command_line())
     runs = Grid(methods, _ENCODER, axes=axes).runs(root)
-    return run_all(root, runs, live=live, keeping=keeping)
+    return Runner(root, live=live, keeping=keeping).run(runs)

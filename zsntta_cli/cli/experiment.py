@@ -41,7 +41,7 @@ def run(
     from zsntta_cli.report.tables import render
     from zsntta_cli.results.experiment import read_experiment
     from zsntta_cli.results.frame import chosen
-    from zsntta_cli.results.runner import jobs_of, run_all
+    from zsntta_cli.results.runner import Runner
     from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
@@ -51,8 +51,8 @@ def run(
     with _naming(file):
         tables = _tables(experiment)
         _check_figures(experiment)
-        runs = experiment.runs()
-    root, notes = experiment.features, experiment.notes()
+        runs, notes = experiment.runs()
+    root = experiment.features
     with_tables = list(zip(experiment.tables, tables, strict=True))
     if all(table.output or FORMS[form].of_rows for table, (form, _) in with_tables):
         notes += notes_before(root, runs)  # no table on stdout has them
@@ -60,10 +60,10 @@ def run(
         say(note, err=True)
     keeping = Keeping.beside(root, experiment.records, fresh, command_line())
     reporter = ConsoleReporter()
-    live = LiveSettings(experiment.data, experiment.sets, **vars(machine))
+    sets = tuple(f"{name}={path}" for name, path in experiment.datasets.items())
+    live = LiveSettings(experiment.data, sets, **vars(machine))
     session = LiveDevices(live, reporter)
-    made_by = jobs_of(jobs.jobs, jobs.engine)
-    records = run_all(root, runs, made_by, session, reporter, keeping)
+    records = Runner(root, jobs.jobs, jobs.engine, session, reporter, keeping).run(runs)
     stop_if_unfinished(records)
     outputs: list[tuple[Path | None, bytes]] = []
     for table, (form, view) in with_tables:
@@ -94,7 +94,7 @@ def _naming(file: Path) -> Iterator[None]:
 
 def _options(experiment: "Experiment") -> dict[str, Any]:
     """What commands are to have that make what is missing."""
-    choice = experiment.blocks[0].encoder
+    choice = (experiment.blocks[0].encoder or experiment.encoder).choice
     named = {"encoder": choice.folder} if choice.folder else {
         "model": choice.model, "pretrained": choice.pretrained, "precision": choice.precision,
     }  # fmt: skip

@@ -190,16 +190,16 @@ class StoreOptions:
 
     def open(self, create: bool = False) -> "RecordStore":
         """Open the results; `create`: make a file for them where there is none."""
-        from zsntta_cli.results.store import RecordStore, store_path
+        from zsntta_cli.results.store import STORE, RecordStore
 
-        return RecordStore(store_path(self.features_dir, self.file), create)
+        return RecordStore(self.file or self.features_dir / STORE, create)
 
     def runs(self, files: Sequence[Path] | None, curves: bool = False) -> "list[Record]":
         """The runs of exported files and other stores; kept ones, if named or nothing else is."""
         from zsntta_cli.results.exchange import read_records
-        from zsntta_cli.results.store import RecordStore, is_store, store_path
+        from zsntta_cli.results.store import STORE, RecordStore, is_store
 
-        own = [store_path(self.features_dir, self.file)] if self.file or not files else []
+        own = [self.file or self.features_dir / STORE] if self.file or not files else []
         found: list[Record] = []
         for path in [*own, *(files or ())]:
             if path in own or is_store(path):
@@ -214,7 +214,7 @@ def stored_runs(records: "RecordStore", curves: bool = False) -> "dict[str, Reco
     """All runs of a store that can be read, by key; a note says how many cannot."""
     from zsntta_cli.cli.command import say
 
-    runs = records.by_key(curves)
+    runs = records.find(curves=curves)
     if broken := records.count() - len(runs):
         say(
             f"note: {broken:,} of {records.count():,} rows in {records.path} are left out: "
@@ -273,9 +273,13 @@ class WantedRuns:
             SettingsError: --setting has another form, or names a setting that neither a method here
                 nor any of the runs has.
         """
-        from zsntta_cli.results.frame import Filters, all_settings
+        from zsntta_cli.results.frame import all_settings
 
-        settings: dict[str, list[str]] = {"preset": self.preset} if self.preset else {}
+        wanted = {
+            "method": self.method, "id": self.id_set, "ood": self.ood_set, "ratio": self.ratio,
+            "seed": self.seed, "encoder": self.encoder, "preset": self.preset,
+        }  # fmt: skip
+        filters = {name: [*values] for name, values in wanted.items() if values}
         names = dict.fromkeys((*setting_names(), "preset", "prompt"))
         for text in self.setting or ():
             name, equals, value = text.partition("=")
@@ -284,11 +288,8 @@ class WantedRuns:
             if name not in names:
                 names |= dict.fromkeys(name for run in runs for name in all_settings(run))
             check_choice("setting", name, tuple(names))
-            settings.setdefault(name, []).append(value)
-        return Filters(
-            self.method or (), self.id_set or (), self.ood_set or (), self.ratio or (),
-            self.seed or (), self.encoder or (), settings,
-        )  # fmt: skip
+            filters.setdefault(name, []).append(value)
+        return filters
 
 
 @dataclass(frozen=True)

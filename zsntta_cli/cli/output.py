@@ -10,7 +10,7 @@ import typer
 
 from zsntta_cli.cli.command import completed, say
 from zsntta_cli.cli.options import option
-from zsntta_cli.errors import SettingsError, counted, short
+from zsntta_cli.errors import SettingsError, ZsnttaError, counted, short
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, in_form
 
 if TYPE_CHECKING:
@@ -146,16 +146,19 @@ def say_foresight(
     """Say how many different runs are kept, to do and missing, and how to get what is missing."""
     from zsntta_cli.cache.lacking import making_all
     from zsntta_cli.results.grid import foresee
+    from zsntta_cli.simulation.sources import Foreseen
 
-    seen = foresee(root, runs, keeping)
+    seen, foreseen = foresee(root, runs, keeping), Foreseen(root)
+    errors = [str(e) for e in map(foreseen.look, seen.to_run) if isinstance(e, ZsnttaError)]
     say(
-        f"{counted(len(runs), 'run')}: {seen.kept:,} kept, {seen.to_run:,} to run, "
-        f"{seen.lacking:,} without features."
+        f"{counted(len(runs), 'run')}: {len(seen.kept):,} kept, "
+        f"{len(seen.to_run) - len(errors):,} to run, {len(seen.lacking) + len(errors):,} without "
+        "features."
     )
     if seen.missing:
         count = sum(map(len, seen.missing.values()))
         missing = f"{counted(count, 'feature file')} missing: type {making_all(seen.missing, root)}"
         say(completed(missing, given))
-    for reason in seen.reasons:
-        say(completed(str(reason), given))
+    for reason in dict.fromkeys(errors):
+        say(completed(reason, given))
     say(NOTHING_DONE)

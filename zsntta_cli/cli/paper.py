@@ -222,12 +222,13 @@ def paper(
             _say_what_would_be_run(runs, figures, wishes, keeping, live, ctx.params)
             return
     from zsntta_cli.paper.measuring import Measuring
-    from zsntta_cli.results.runner import jobs_of
+    from zsntta_cli.results.runner import Runner
     from zsntta_cli.simulation import LiveDevices
 
     machine = replace(machine, weights=encoder.choice().file)
     devices = LiveDevices(machine, reporter) if live else None
-    measuring = Measuring(wishes, reporter, keeping, jobs_of(jobs.jobs, jobs.engine), devices)
+    runner = Runner(features_dir, jobs.jobs, jobs.engine, devices, reporter, keeping)
+    measuring = Measuring(wishes, runner, keeping, live)
     is_measured = True
     try:
         if everything:

@@ -40,7 +40,7 @@ def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]"
     from zsntta_cli.results.frame import value_of
 
     found = dict(runs)
-    for name, values in wanted.filters(runs.values()).wanted().items():
+    for name, values in wanted.filters(runs.values()).items():
         there = {value_of(record, name) for record in runs.values()} - {None}
         for one in dict.fromkeys(values) if name not in ("ratio", "seed") else ():
             if one not in there:
@@ -111,15 +111,15 @@ def export(
     `records import` and `report` read JSON Lines elsewhere.
     """
     from zsntta_cli.report import table
-    from zsntta_cli.results.exchange import export_text
+    from zsntta_cli.results.exchange import to_line
 
     written = form_of(output, _FORMS, form, "jsonl")
     with store.open() as records:
         kept_runs = _found(records, _keys(records, keys, wanted))
-    if written == "csv":
-        put(table(kept_runs, form="csv"), output)
+    if written == "jsonl":
+        put("".join(f"{to_line(record)}\n" for record in kept_runs), output)
     else:
-        put(export_text(kept_runs, written), output)
+        put(table(kept_runs, form=written), output)
 
 
 @command(app, "import")
@@ -139,8 +139,10 @@ def import_(
     runs_by_file = {path: read_records(path) for path in files}
     with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
-            there = records.add_new(runs)
-            say(f"{path}: {counted(len(runs), 'run')}, {there:,} there before")
+            there = {*records.keys()}
+            new = {record.key: record for record in runs if record.key not in there}
+            records.add(new.values())
+            say(f"{path}: {counted(len(runs), 'run')}, {len(runs) - len(new):,} there before")
 
 
 @command(app)
@@ -208,5 +210,5 @@ def _keys(records: "RecordStore", digits: "Sequence[str] | None", wanted: Wanted
     """Keys of the runs that are wanted, of those that begin with some digits."""
     from zsntta_cli.results.store import keys_that_begin
 
-    keys = list(_of(wanted, records.by_key())) if wanted.any else records.keys()
+    keys = list(_of(wanted, records.find(curves=False))) if wanted.any else records.keys()
     return keys_that_begin(keys, digits or ())

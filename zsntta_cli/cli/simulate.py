@@ -173,7 +173,7 @@ def simulate(
     """
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.tables import View, render
-    from zsntta_cli.results.runner import jobs_of, run_all, run_one
+    from zsntta_cli.results.runner import Runner
     from zsntta_cli.results.store import Keeping
 
     of_methods, own = method_settings(wanted.settings or ())
@@ -191,13 +191,14 @@ def simulate(
     choice, reporter = encoder.choice(), ConsoleReporter()
     keeping = Keeping.beside(features_dir, store.file, store.fresh, command_line())
     session = LiveDevices(replace(live, weights=choice.file), reporter)
-    makers = jobs_of(jobs.jobs, jobs.engine)
+    runner = Runner(features_dir, jobs.jobs, jobs.engine, session, reporter, keeping)
     recorded: Sequence[Record] = ()
     if record:
         of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
         beside = [*wanted.given, *encoder.given, *settings, *of_set]
         recorded = _recorded(record, beside, values.get("no_text", ()))
-        keeping = replace(keeping, again=frozenset(one.created for one in recorded))
+        again = frozenset(one.created for one in recorded)
+        runner = replace(runner, keeping=replace(keeping, again=again))
         runs = list(dict.fromkeys(run.settings for run in recorded))
     elif wanted.method:
         from zsntta_cli.results.grid import Grid
@@ -238,10 +239,10 @@ def simulate(
     replay: Replay | None = None
     try:
         if option:
-            replay, made = run_one(features_dir, runs, session, reporter, keeping)
+            replay, made = runner.run_one(runs)
             records = [made]
         else:
-            records = run_all(features_dir, runs, makers, session, reporter, keeping, found=found)
+            records = runner.run(runs, found)
     except KeyboardInterrupt:
         # A file is whole or absent, so what is finished is shown on the terminal alone.
         records = [] if table.output else [found[run] for run in runs if run in found]

@@ -59,7 +59,7 @@ class Number:
             return math.nan
         theirs = None if self.place.ood_set == AVERAGE else self.printed.std
         std = math.nan if theirs is None else theirs
-        return explained(self.measured.std, len(self.measured.seeds), std, self.table.seeds)
+        return explained(self.measured.std, len(self.measured.by_seed), std, self.table.seeds)
 
     @property
     def is_beyond(self) -> bool:

@@ -10,7 +10,7 @@ from zsntta_cli.datasets.names import NOISE, SetName
 from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
 from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.tables import TABLES, PaperTable
-from zsntta_cli.results.grid import needed_files
+from zsntta_cli.results.grid import files_of
 from zsntta_cli.settings import NO_NOISE, PAPER_ENCODERS, EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import stream_sizes
@@ -50,8 +50,8 @@ def paper_extractions(
         of_encoder = [run for run in runs if run.encoder == folder]
         if not of_encoder:
             continue
-        files = needed_files(of_encoder)
-        sets = [name for _, name in files if SetName.parse(name).kind != NOISE]
+        names = dict.fromkeys(name for run in of_encoder for name in files_of(run))
+        sets = [name for name in names if SetName.parse(name).kind != NOISE]
         absent = [
             name
             for name in sets

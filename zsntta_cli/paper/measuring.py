@@ -1,25 +1,23 @@
 """The runs that tables and figures need: which are kept, those that are made, what they give."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.cache.lacking import making_all
-from zsntta_cli.errors import StoreError, counted, first_of
+from zsntta_cli.errors import StoreError, first_of
 from zsntta_cli.paper.compare import compare
 from zsntta_cli.paper.runs import Wishes, is_left_out
 from zsntta_cli.paper.shown import TableContent
 from zsntta_cli.paper.tables import USUAL_ENCODER, PaperTable
-from zsntta_cli.progress import Reporter
-from zsntta_cli.results.grid import missing_files, needed_files
-from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
+from zsntta_cli.results.grid import foresee
+from zsntta_cli.results.runner import Runner
 from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.settings import known_folders
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, declared
-from zsntta_cli.simulation.simulator import LiveFactory
 from zsntta_cli.simulation.tuned import live_among
 
 _TYPED = 12  # feature files at most that a proposed command names
@@ -32,78 +30,57 @@ class Measuring:
     """Runs taken from the store or made: their records so far, and why others have none."""
 
     wishes: Wishes
-    reporter: Reporter
+    runner: Runner
     keeping: Keeping
-    jobs: Jobs = 1
-    live: LiveFactory | None = None  # None: live methods are not run
+    runs_live: bool = False
     goes_on: bool = False  # other runs go on if some lack features or fail
     tells_notes: bool = True  # what is to be known of runs; else it stands below their table
     records: dict[RunSettings, Record] = field(default_factory=dict)  # of finished runs
     missing: dict[str, dict[str, None]] = field(default_factory=dict)  # sets, by encoder's folder
     left_out: set[RunSettings] = field(default_factory=set)  # live, and not asked for
-    failures: Failures = field(default_factory=Failures)  # of runs, while the others went on
+    failures: dict[RunSettings, str] = field(default_factory=dict)  # while others went on
     is_unfinished: bool = False  # Ctrl-C stopped a live run
 
     def obtain(self, wanted: Sequence[RunSettings], with_gradients: bool = False) -> None:
-        """Run what is not kept yet: replays first, and live methods only if they are allowed.
+        """Run what is not kept yet: live runs only where they are asked for.
 
         Raises:
             StoreError: no run has all of its features, and others do not go on.
         """
         root, keeping = self.wishes.root, replace(self.keeping, gradients=with_gradients)
-        missing = missing_files(root, wanted)
-        absent = lacking(wanted, missing)
-        if wanted and absent.issuperset(wanted) and not self.goes_on:
-            sets = " and ".join(f"{len(names)} by {folder}" for folder, names in missing.items())
+        seen = foresee(root, wanted, keeping)
+        if wanted and not seen.kept and not seen.to_run and not self.goes_on:
+            sets = " and ".join(f"{len(names)} by {f}" for f, names in seen.missing.items())
             raise StoreError(
-                f"feature files that are not in {root}/: {sets}: {way_to_make(missing, root)}"
+                f"feature files that are not in {root}/: {sets}: {way_to_make(seen.missing, root)}"
             )
-        made = () if with_gradients else self.records  # a record may lack them
-        runs = [run for run in wanted if run not in absent and run not in made]
-        for folder, names in missing.items():
+        for folder, names in seen.missing.items():
             self.missing.setdefault(folder, {}).update(dict.fromkeys(names))
+        lacking = {*seen.lacking}
+        runs = [run for run in wanted if run not in lacking]
         for note in notes_before(root, runs) if self.tells_notes else ():
-            self.reporter.note(note)
-        images = live_among(root, runs)
-        live = [run for run in runs if run in images]
-        self._make([run for run in runs if run not in images], self.jobs, keeping)
-        # Kept live runs are shown if live runs are not allowed, even if all others are run again.
-        fresh = keeping.fresh and self.live is not None
-        kept = kept_before(root, live, replace(keeping, fresh=fresh))
-        self.records |= kept
-        if self.live is None:
-            self.left_out |= {*live} - {*kept}
-        elif len(live) > len(kept):
-            self.reporter.note(counted(len(live) - len(kept), "live run"))
-            self._make(live, self.jobs if isinstance(self.jobs, OnRay) else 1, keeping)
-        self.left_out -= self.records.keys()
-
-    def _make(self, runs: Sequence[RunSettings], jobs: Jobs, keeping: Keeping) -> None:
-        """Run what is not kept of some runs."""
-        failures: Failures | None = Failures() if self.goes_on else None
-        root = self.wishes.root
-        made = run_all(root, runs, jobs, self.live, self.reporter, keeping, failures)
-        for record in made:
-            if record.unfinished:
+            self.runner.reporter.note(note)
+        if not self.runs_live:  # kept ones are shown even if all others are run again
+            live = live_among(root, seen.to_run)
+            self.records |= kept_before(root, live, replace(keeping, fresh=False))
+            runs = [run for run in runs if run not in live]
+            self.left_out = {run for run in self.left_out | live if run not in self.records}
+        if not with_gradients:  # a record may lack them
+            runs = [run for run in runs if run not in self.records]
+        for run, result in replace(self.runner, keeping=keeping).outcomes(runs, self.goes_on):
+            if isinstance(result, str):
+                self.failures[run] = result
+            elif result.unfinished:
                 self.is_unfinished = True
             else:
-                self.records[record.settings] = record
-        both = self.failures | (failures or {})
-        self.failures = {run: why for run, why in both.items() if run not in self.records}
+                self.records[run] = result
+                self.failures.pop(run, None)
 
     def content(self, table: PaperTable, command: str) -> TableContent:
         """A table's measured numbers beside the printed ones, with how they were measured."""
         numbers = compare(table, self.wishes, self.records)
         measured = dict.fromkeys(run.settings for number in numbers for run in number.records)
         return TableContent(table, numbers, about(table, [*measured], self.wishes), command)
-
-
-def lacking(
-    runs: Iterable[RunSettings], missing: Mapping[str, Collection[str]]
-) -> set[RunSettings]:
-    """The runs of which a feature file is missing."""
-    files = {(folder, name) for folder, names in missing.items() for name in names}
-    return {run for run in runs if not files.isdisjoint(needed_files([run]))}
 
 
 def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> list[str]:

@@ -20,14 +20,14 @@ from zsntta_cli.paper.figures import (
     figure_runs,
     published,
 )
-from zsntta_cli.paper.measuring import Measuring, lacking
+from zsntta_cli.paper.measuring import Measuring
 from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.shown import TableContent, render
 from zsntta_cli.paper.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.exchange import to_line
-from zsntta_cli.results.grid import missing_files
-from zsntta_cli.results.store import Keeping, kept_before
+from zsntta_cli.results.grid import foresee
+from zsntta_cli.results.store import Keeping
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.tuned import live_among
 
@@ -128,9 +128,9 @@ def reproduce(folder: Path, measuring: Measuring, command: str) -> Reproduction:
 
     A run that lacks features or fails leaves its number out, and the others go on.
     """
-    result, live = Reproduction(folder, measuring, command), measuring.live
+    result, runs_live = Reproduction(folder, measuring, command), measuring.runs_live
     measuring.goes_on = True
-    for measuring.live in [None, live] if live else [None]:
+    for measuring.runs_live in [False, True] if runs_live else [False]:
         for table in TABLES.values():
             if not measuring.is_unfinished:
                 result.add_table(table)
@@ -149,10 +149,9 @@ def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> 
     for number in SHOWN_FIGURES if is_all else ():
         runs_of[f"fig{number}"] = figure_runs(number, wishes)
     every = list(dict.fromkeys(run for runs in runs_of.values() for run in runs))
-    kept = set(kept_before(wishes.root, every, keeping))
-    absent = lacking(every, missing_files(wishes.root, every)) - kept
-    live = live_among(wishes.root, every) - kept - absent
-    groups = kept, set(every) - kept - absent - live, live, absent
+    seen = foresee(wishes.root, every, keeping)
+    live = live_among(wishes.root, seen.to_run)
+    groups = {*seen.kept}, {*seen.to_run} - live, live, {*seen.lacking}
 
     def line(name: object, title: str, runs: Sequence[RunSettings]) -> str:
         counts = [len(group.intersection(runs)) for group in groups]

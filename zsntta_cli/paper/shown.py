@@ -67,7 +67,7 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
             "method": number.table.rows[place.row]["method"],
             "measured": measured.mean if measured else None,
             "measured_std": number.sets_std,
-            "seeds": " ".join(map(str, measured.seeds)) if measured else None,
+            "seeds": " ".join(map(str, measured.by_seed)) if measured else None,
             "printed": printed.value if printed else None,
             "printed_std": printed.std if printed else None,
             "difference": number.difference,
@@ -175,7 +175,7 @@ def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
         if not (measured := number.measured):
             continue
         noted |= dict.fromkeys(note for record in number.records for note in record.notes)
-        has_spread |= len(measured.seeds) > 1
+        has_spread |= len(measured.by_seed) > 1
         if measured.lacks:
             place = number.place.id_set, _column(number), measured.lacks
             lacking.setdefault(place, {})[number.place.row] = None

@@ -57,7 +57,8 @@ def by_label(tables: Sequence[ResultTable], without: Collection[str] = ()) -> Gr
     Settings that make streams incomparable are named for all methods that have them.
     """
     rows = [row for table in tables for row in table.rows]
-    differing, of_methods = frame.differing(rows), frame.varying(rows)
+    [differing] = frame.varying(rows, lambda _: "").values() or [[]]
+    of_methods = frame.varying(rows)
     of_streams = [name for name in frame.OF_STREAM if name in differing]
 
     def label(row: ResultRow) -> str:

@@ -69,12 +69,12 @@ def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = (
     `keep` names the settings of which a figure shows several values.
     """
     found = list(records)
-    if "ratio" not in keep and not filters.ratios:
+    if "ratio" not in keep and "ratio" not in filters:
         ratios = sorted({run.settings.stream.ratio for run in found}, key=ratio_place)
         noisy = [ratio for ratio in ratios if ratio] or ratios
         ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
         found = [run for run in found if run.settings.stream.ratio == ratio]
-    if "fixed" not in keep and "fixed" not in filters.settings:
+    if "fixed" not in keep and "fixed" not in filters:
         found = [run for run in found if run.settings.threshold.fixed is None] or found
     return found
 

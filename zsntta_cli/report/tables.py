@@ -15,7 +15,7 @@ from zsntta_cli.errors import unknown
 from zsntta_cli.report.forms import FORMS, in_form
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Row, Sheet
 from zsntta_cli.results import frame
-from zsntta_cli.results.compare import marks
+from zsntta_cli.results.compare import BEST, CLOSE, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.settings import StreamSettings, ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Judged, Metric, class_counts
@@ -115,7 +115,7 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
     spreads, records, last = list[str](), list[Record](), ""
     for row, name in names.items():
         records += row.records
-        settings = [frame.label_text(key, row.settings.get(key)) for key in varying]
+        settings = [frame.shown(key, row.settings.get(key)) for key in varying]
         label = name
         if any(run.counts.get("noise") for run in row.records):
             injected[str(row.settings["noise"])] = None
@@ -123,7 +123,7 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
         sheet.add([label, *settings], texts[row], has_groups and bool(last) and last != label)
         last = label
         if AVERAGE in columns:
-            if lacks := row.average(table.ood_sets, next(iter(metrics)).name).lacks:
+            if lacks := row.average(table.columns, next(iter(metrics)).name).lacks:
                 lacking.append(f"{', '.join([label, *settings])} has no average: it has {lacks}.")
             if any("±" in text for text in texts[row][AVERAGE]):
                 spreads = [_SPREADS[view.spread]]
@@ -143,13 +143,13 @@ def compared(
 ) -> list[tuple[ResultRow, Value, str]]:
     """The values of a column, an OOD set or the average, as texts with marks among these rows."""
     if column == AVERAGE:
-        values = [row.average(table.ood_sets, metric.name, spread) for row in rows]
+        values = [row.average(table.columns, metric.name, spread) for row in rows]
     else:
         values = [row.value(column, metric.name) for row in rows]
     rivals = [frame.NOTHING if r.advantage else v for r, v in zip(rows, values, strict=True)]
     found = []
     for row, value, mark in zip(rows, values, marks(rivals, metric), strict=True):
-        kind = Best if mark.is_best else Close if mark.is_close else str
+        kind = {BEST: Best, CLOSE: Close}.get(mark, str)
         found.append((row, value, kind(metric.text(value.mean, value.std))))
     return found
 
@@ -170,8 +170,8 @@ def _title(table: ResultTable, varying: Sequence[str]) -> str:
     if PRESET not in varying:
         parts.append(f"preset {settings[PRESET]}")
     partners = datasets.partners(table.id_set)
-    present = set(partners).intersection(table.ood_sets)
-    if len(table.ood_sets) > 1 and len(present) < len(partners):
+    present = set(partners).intersection(table.columns)
+    if len(table.columns) > 1 and len(present) < len(partners):
         parts.append(f"average over {len(present)} of its {len(partners)} OOD sets")
     return ", ".join(parts)
 
@@ -208,7 +208,7 @@ def _swept(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
 
     for rows in frame.grouped(texts, kind).values():
         if any(type(text) is Best for row in rows for of in texts[row].values() for text in of):
-            for name in frame.differing(rows):
+            for name in frame.varying(rows)[rows[0].method]:
                 if name not in _OF_STREAMS and not name.startswith(frame.FEATURES_OF):
                     swept.setdefault(rows[0].method, {})[frame.setting_name(name)] = None
     return [
@@ -237,7 +237,7 @@ def usual(table: ResultTable) -> ResultTable:
         use = is_own, presets[preset], sum(len(row.records) for row in group)
         if run.method not in most_used or use > most_used[run.method][0]:
             most_used[run.method] = use, group
-    rows = tuple(row for row in table.rows if row in most_used[row.method][1])
+    rows = [row for row in table.rows if row in most_used[row.method][1]]
     return replace(table, rows=rows)
 
 
@@ -280,7 +280,9 @@ def _sheets_of_both(repeated: Sequence["Repeated"], view: View) -> list[Sheet]:
             ("Method", "OOD set"), dict.fromkeys(view.shown, ("Old", "New", "Difference")),
             command=view.command,
         )  # fmt: skip
-        for row, label in frame.labels(table.rows, without=()).items():
+        varying = frame.varying(table.rows)
+        for row in table.rows:
+            label = frame.label(row, varying[row.method], ())
             for ood_set, runs in row.runs.items():
                 values = {}
                 for head, metric in view.shown.items():

@@ -43,11 +43,10 @@ def simulate(
     Raises:
         ZsnttaError: the error that the command would end with.
     """
-    command = _call_in_python(dict(locals()))
     from zsntta_cli.files import checked_path
     from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
-    from zsntta_cli.results.runner import jobs_of, run_all
+    from zsntta_cli.results.runner import Runner
     from zsntta_cli.results.store import Keeping
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import LiveDevices
@@ -63,12 +62,18 @@ def simulate(
     )  # fmt: skip
     root = checked_path(features_dir, "features_dir")
     path = checked_path(records, "records") if records else None
-    keeping = Keeping.beside(root, path, fresh, command=command)
+    keeping = Keeping.beside(root, path, fresh, command="zsntta_cli.simulate")
     session = LiveDevices(live or LiveSettings())
+    runner = Runner(root, jobs, engine, session, keeping=keeping)
     runs = grid.runs(root)
     for note in [*grid.notes(root), *notes_before(root, runs)]:
         warnings.warn(note.removeprefix("note: "), stacklevel=2)
-    return run_all(root, runs, jobs_of(jobs, engine), session, keeping=keeping)
+    return runner.run(runs)
+
+
+def _several(value: Any) -> list[Any]:
+    """A list of values; a single value becomes a list of one."""
+    return [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
 
 
 def runs(
@@ -85,32 +90,15 @@ def runs(
     """
     from zsntta_cli.files import checked_path
     from zsntta_cli.results.frame import all_settings
-    from zsntta_cli.results.store import RecordStore, store_path
+    from zsntta_cli.results.store import STORE, RecordStore
     from zsntta_cli.results.tidy import run_rows
 
-    path = checked_path(records, "records") if records else None
-    with RecordStore(store_path(checked_path(features_dir, "features_dir"), path)) as store:
-        kept = list(store.all(curves=False))
-    settings = [all_settings(record) for record in kept]
+    root = checked_path(features_dir, "features_dir")
+    with RecordStore(checked_path(records, "records") if records else root / STORE) as store:
+        kept = store.find(curves=False)
+    settings = [all_settings(record) for record in kept.values()]
     names = dict.fromkeys(name for own in settings for name in own)
     return [
-        {"key": record.key, **dict.fromkeys(names), **own, **row}
-        for record, own, row in zip(kept, settings, run_rows(kept), strict=True)
+        {"key": key, **dict.fromkeys(names), **own, **row}
+        for key, own, row in zip(kept, settings, run_rows(kept.values()), strict=True)
     ]
-
-
-def _call_in_python(values: Mapping[str, Any]) -> str:
-    """The call of `simulate` with some values; those that are defaults are left out."""
-    import inspect
-
-    words = [repr(method) for method in values["methods"]]
-    for name, parameter in inspect.signature(simulate).parameters.items():
-        if parameter.kind is parameter.KEYWORD_ONLY and values[name] is not parameter.default:
-            words.append(f"{name}={values[name]!r}")
-    words += [f"{name}={value!r}" for name, value in values["settings"].items()]
-    return f"zsntta_cli.simulate({', '.join(' '.join(word.splitlines()) for word in words)})"
-
-
-def _several(value: Any) -> list[Any]:
-    """A list of values; a single value becomes a list of one."""
-    return [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)

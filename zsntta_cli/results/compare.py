@@ -13,13 +13,13 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeVar
 
 from zsntta_cli.results.frame import Value, fold
 from zsntta_cli.simulation.metrics import Metric
 
+BEST, CLOSE = "best", "close"  # marks of a row, which may have none
 LEVEL = 0.05  # a p-value below is significant
 SEEDS_NEEDED = 5  # that two rows have in common
 _ROUNDING = 1e-12  # by which equal means and differences may differ
@@ -28,25 +28,14 @@ BySeed = Mapping[int, float]  # a metric of one row
 K = TypeVar("K", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class RankMark:
-    """How a row compares to the best one, by one metric."""
+def marks(values: Sequence[Value], metric: Metric) -> list[str]:
+    """The marks of values on the same samples, BEST, CLOSE or none.
 
-    is_best: bool = False  # equal means share it
-    is_close: bool = False  # not the best, and like all rows between not distinguishable from it
-
-
-NO_MARK = RankMark()
-
-
-def marks(values: Sequence[Value], metric: Metric) -> list[RankMark]:
-    """The marks of values on the same samples; a row that does not compete has NOTHING here."""
-    sign, found = -1 if metric.lower_is_better else 1, [NO_MARK] * len(values)
-    means = {
-        i: sign * value.mean
-        for i, value in enumerate(values)
-        if value.is_whole and not math.isnan(value.mean)
-    }
+    A row that does not compete has NOTHING here.
+    """
+    sign = -1 if metric.lower_is_better else 1
+    means = {i: sign * v.mean for i, v in enumerate(values) if v.is_whole and v.mean == v.mean}
+    found = [""] * len(values)
     if len(means) < 2 or not metric.is_ranked:
         return found
     level = max(means.values()) - _ROUNDING
@@ -57,7 +46,10 @@ def marks(values: Sequence[Value], metric: Metric) -> list[RankMark]:
         if means[i] < level and (p is None or p < LEVEL):
             apart = max(apart, means[i])
     for i, mean in means.items():
-        found[i] = RankMark(mean >= level, apart + _ROUNDING < mean < level)
+        if mean >= level:
+            found[i] = BEST
+        elif mean > apart + _ROUNDING:
+            found[i] = CLOSE
     return found
 
 

@@ -5,7 +5,6 @@ A line is a record as plain values (simulation/record.py), with its curves.
 
 import functools
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +19,8 @@ _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def export_text(records: Sequence[Record], form: str) -> str:
-    """Records as JSON Lines, or without curves as the list that `simulate --format json` gives."""
-    if form == "json":
-        return json.dumps([record.to_dict() for record in records], indent=1) + "\n"
-    return "".join(f"{to_line(record)}\n" for record in records)
-
-
 def to_line(record: Record) -> str:
-    """A record as a line, without its end."""
+    """A record as a line of JSON Lines, without its end."""
     return json.dumps({**record.to_dict(), "curves": record.curves})
 
 
@@ -65,27 +57,18 @@ def read_records(path: Path) -> list[Record]:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
-    records = [_read(path, i, plain) for i, plain in enumerate(_objects(path, text), 1)]
-    if not records:
-        raise StoreError(f"{path} holds no results: it is empty.")
-    return records
-
-
-def _objects(path: Path, text: str) -> list[Any]:
-    """The values of a file: of a list of them, of lines, or a single one."""
-    try:
-        whole = _parsed(text)
-        return whole if isinstance(whole, list) else [whole]
-    except (ValueError, RecursionError):
-        lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
-    objects = []
-    for i, line in lines:
+    parts = [text] if text.lstrip().startswith("[") else text.split("\n")
+    every: list[Any] = []
+    for line, part in enumerate(parts, 1):
         try:
-            objects.append(_parsed(line))
+            value = _parsed(part) if part.strip() else []
         except (ValueError, RecursionError) as error:
-            why = f"line {i}: {first_line(error)}"
+            why = f"line {line}: {first_line(error)}"
             raise StoreError(f"{path} holds no results ({why}).") from error
-    return objects
+        every += value if isinstance(value, list) else [value]
+    if not every:
+        raise StoreError(f"{path} holds no results: it is empty.")
+    return [_read(path, i, plain) for i, plain in enumerate(every, 1)]
 
 
 def _parsed(text: str) -> Any:
@@ -128,7 +111,7 @@ def first_fault(error: "ValidationError") -> str:
     parts = (part + 1 if isinstance(part, int) else part for part in fault["loc"])
     where = ".".join(ascii(str(part))[1:-1] for part in parts)
     words = short(fault["msg"].removeprefix("Value error, ").removesuffix("."), 200)
+    is_told = "error" in fault.get("ctx", ())  # an own check names what it refuses
     given = fault["input"]
-    is_told = "ctx" in fault and "error" in fault["ctx"]  # an own check names what it refuses
     shown = "" if is_told or isinstance(given, dict | list) else f" (it is {short(repr(given))})"
     return f"{short(where)}: {words}{shown}".removeprefix(": ")

@@ -7,7 +7,8 @@ relative to its folder.
 
 import json
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    InstanceOf,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -27,7 +27,7 @@ from zsntta_cli.files import read_input
 from zsntta_cli.methods import METHODS, check_method, find_method
 from zsntta_cli.results.exchange import first_fault
 from zsntta_cli.results.frame import Filters, shown
-from zsntta_cli.results.grid import EVERY, Grid
+from zsntta_cli.results.grid import ALL, Grid
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, parse_ratio
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import RunSettings, declared, no_setting
@@ -41,38 +41,14 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _in_folder(value: Any, info: ValidationInfo) -> Any:
-    """A path relative to the folder of the file."""
+    """A path relative to the folder of the file, which is the context."""
     assert isinstance(info.context, Path)
     return info.context.parent / value if isinstance(value, str) else value
 
 
-def _encoder(value: Any, info: ValidationInfo) -> Any:
-    """An encoder: the folder of its features, or a table that names a model."""
-    if isinstance(value, EncoderChoice):  # the default
-        return value
-    if isinstance(value, str):
-        return EncoderChoice(folder=value)
-    if not isinstance(value, dict):
-        raise SettingsError("it must be the name of a folder, or a table with a model.")
-    _check_keys(value, ("model", "pretrained", "precision", "folder"))
-    wrong = [name for name, text in value.items() if not isinstance(text, str)]
-    if wrong:
-        raise SettingsError(f"{wrong[0]} must be a text.")
-    if (weights := _in_folder(value.get("pretrained", ""), info)).is_file():
-        value = value | {"pretrained": str(weights)}
-    return EncoderChoice(**{name: text for name, text in value.items() if text})
-
-
-def _check_keys(names: Collection[str], known: Sequence[str]) -> None:
-    for name in names:
-        if name not in known:
-            words = f"is no key{near(name, known)}: known are {', '.join(known)}."
-            raise SettingsError(f"{short(name)} {words}")
-
-
-Texts = Annotated[list[str], BeforeValidator(_listed)]
+Several = BeforeValidator(_listed)
+Texts = Annotated[list[str], Several]
 InFolder = Annotated[Path, BeforeValidator(_in_folder)]
-Encoder = Annotated[InstanceOf[EncoderChoice], BeforeValidator(_encoder)]
 Values = dict[str, Any]  # of settings: a value or a list of values each
 
 
@@ -87,10 +63,38 @@ class FileTable(BaseModel):
         if not isinstance(plain, dict):
             return plain
         keys = {name.replace("-", "_"): value for name, value in plain.items()}
-        if len(keys) < len(plain):
-            raise SettingsError("it has a key twice, with dashes and with underscores.")
-        _check_keys(keys, [f.alias or name for name, f in cls.model_fields.items()])
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for name in keys:
+            if name not in known:
+                words = f"is no key{near(name, known)}: known are {', '.join(known)}."
+                raise SettingsError(f"{short(name)} {words}")
         return keys
+
+
+class EncoderTable(FileTable):
+    """An encoder: a model, or the folder of its features."""
+
+    model: str = EncoderChoice.model
+    pretrained: str = EncoderChoice.pretrained
+    precision: str = EncoderChoice.precision
+    folder: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> "EncoderTable":
+        if (weights := _in_folder(self.pretrained, info)).is_file():
+            self.pretrained = str(weights)
+        _ = self.choice
+        return self
+
+    @property
+    def choice(self) -> EncoderChoice:
+        """The encoder that is named."""
+        return EncoderChoice(self.model, self.pretrained, self.precision, self.folder)
+
+
+Encoder = Annotated[
+    EncoderTable, BeforeValidator(lambda v: {"folder": v} if isinstance(v, str) else v)
+]
 
 
 class RunBlock(FileTable):
@@ -103,26 +107,16 @@ class RunBlock(FileTable):
     prompts: Texts = []
     settings: Values = {}
     own: dict[str, Values] = {}  # by method, each for that method alone
-    encoder: Encoder = EncoderChoice()
+    encoder: Encoder | None = None  # None: that at the top
 
-    @model_validator(mode="after")
-    def _check(self) -> "RunBlock":
-        for method in self.methods:
-            if method != EVERY:
-                check_method(method, "methods")
-        for method in self.own:
-            check_method(method, "own: method")
-        _ = self.grid
-        return self
-
-    @property
-    def grid(self) -> Grid:
-        """The runs of the table."""
+    def grid(self, usual: EncoderChoice) -> Grid:
+        """The runs of the table; the encoder is `usual` unless it names one."""
         own = {m: _settings(values, [m], where=f"own, {m}: ") for m, values in self.own.items()}
-        axes = _settings(self.settings, _expanded(self.methods))
+        axes, encoder = _settings(self.settings, self.methods), self.encoder
         return Grid(
-            self.methods, self.encoder, self.id, self.ood, self.prompts, self.presets, axes, own
-        )
+            self.methods, encoder.choice if encoder else usual, self.id, self.ood, self.prompts,
+            self.presets, axes, own,
+        )  # fmt: skip
 
 
 class _Showing(FileTable):
@@ -131,8 +125,8 @@ class _Showing(FileTable):
     methods: Texts = []
     id: Texts = []
     ood: Texts = []
-    ratio: Annotated[list[Any], BeforeValidator(_listed)] = []
-    seed: Annotated[list[int], BeforeValidator(_listed)] = []
+    ratio: Annotated[list[Any], Several] = []
+    seed: Annotated[list[int], Several] = []
     encoders: Texts = []
     settings: Values = {}
 
@@ -141,14 +135,18 @@ class _Showing(FileTable):
         _ = self.filters
         return self
 
-    @property
+    @cached_property
     def filters(self) -> Filters:
         """The runs that are shown."""
         here = [method for method in self.methods if find_method(method)]
-        settings = _settings(self.settings, _expanded(here), ("preset", "prompt"))
-        texts = {name: [shown(name, value) for value in some] for name, some in settings.items()}
-        ratios = [parse_ratio(str(ratio)) for ratio in self.ratio]
-        return Filters(self.methods, self.id, self.ood, ratios, self.seed, self.encoders, texts)
+        settings = _settings(self.settings, here, ("preset", "prompt"))
+        wanted: Filters = {
+            "method": self.methods, "id": self.id, "ood": self.ood,
+            "ratio": [parse_ratio(str(ratio)) for ratio in self.ratio], "seed": self.seed,
+            "encoder": self.encoders,
+            **{name: [shown(name, value) for value in of] for name, of in settings.items()},
+        }  # fmt: skip
+        return {name: values for name, values in wanted.items() if values}
 
 
 class TableRequest(_Showing):
@@ -189,45 +187,28 @@ class Experiment(FileTable):
     features: InFolder = FEATURES
     records: InFolder | None = None  # None: beside the features
     data: InFolder = DATA
-    encoder: Encoder = EncoderChoice()
+    encoder: Encoder = Field({})
     datasets: dict[str, InFolder] = {}  # images of live methods
-    blocks: list[RunBlock] = Field([], alias="runs")
+    blocks: list[RunBlock] = Field(alias="runs", min_length=1)
     tables: list[TableRequest] = []
     figures: list[FigureRequest] = []
 
-    @model_validator(mode="after")
-    def _check(self) -> "Experiment":
-        if not self.blocks:
-            raise SettingsError("it has nothing to run: add a table [[runs]] with methods.")
-        for block in self.blocks:
-            if "encoder" not in block.model_fields_set:
-                block.encoder = self.encoder
-        return self
-
-    @property
-    def sets(self) -> tuple[str, ...]:
-        """NAME=PATH of images of live methods."""
-        return tuple(f"{name}={path}" for name, path in self.datasets.items())
-
-    def notes(self) -> list[str]:
-        """What is to be said of its methods, as lines, each once."""
-        notes = (note for block in self.blocks for note in block.grid.notes(self.features))
-        return list(dict.fromkeys(notes))
-
-    def runs(self) -> list[RunSettings]:
-        """All runs of all blocks, each once.
+    def runs(self) -> tuple[list[RunSettings], list[str]]:
+        """All runs of all blocks, each once, and what is to be said of them.
 
         Raises:
             SettingsError: a block cannot be run; the message names it.
             StoreError: no OOD set for a ratio above 0.
         """
-        runs: list[RunSettings] = []
+        runs, notes = list[RunSettings](), list[str]()
         for i, block in enumerate(self.blocks, 1):
             try:
-                runs += block.grid.runs(self.features)
+                grid = block.grid(self.encoder.choice)
+                runs += grid.runs(self.features)
             except SettingsError as error:
                 raise SettingsError(f"[[runs]] {i}: {error}") from error
-        return list(dict.fromkeys(runs))
+            notes += grid.notes(self.features)
+        return list(dict.fromkeys(runs)), list(dict.fromkeys(notes))
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -251,21 +232,19 @@ def read_experiment(path: Path) -> Experiment:
         raise SettingsError(f"{path}: {first_fault(error).removesuffix('.')}.") from error
 
 
-def _expanded(methods: Sequence[str]) -> Sequence[str]:
-    """The methods whose settings a table may have: those that it names, or all."""
-    return tuple(METHODS) if not methods or EVERY in methods else methods
-
-
 def _settings(
     plain: Mapping[str, Any], methods: Sequence[str], more: Sequence[str] = (), where: str = ""
 ) -> dict[str, list[Any]]:
-    """Settings of some methods, each with a list of values.
+    """Settings of some methods, or of all where none or ALL is named, each with a list of values.
 
     `more` are texts that a filter has beside the settings.
 
     Raises:
-        SettingsError: a key is no setting of the methods.
+        SettingsError: a key is no setting of the methods, or there is no such method.
     """
+    methods = tuple(METHODS) if not methods or ALL in methods else methods
+    for method in methods:
+        check_method(method, f"{where}method")
     fields = {name: field for method in methods for name, field in declared(method).items()}
     names = {option_name(field).replace("-", "_"): name for name, field in fields.items()}
     names |= {name: name for name in (*fields, *more)}  # the option of `fixed` is `threshold`

@@ -16,7 +16,7 @@ All views take their numbers from here, so that they agree. The rules:
 import functools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from statistics import fmean
@@ -26,26 +26,23 @@ from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, method_place
-from zsntta_cli.settings import NATURAL, Ratio, StreamSettings, ood_share
+from zsntta_cli.settings import Ratio, StreamSettings, ood_share
 from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import PRESETS, preset_of, revision, source_digests
+from zsntta_cli.simulation.runs import PRESETS, preset_of, revision
 from zsntta_cli.simulation.sources import ITEMS
 
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
 FEATURES_OF = "features of "  # before the name of features that belong to none of a run's sets
-OF_STREAM = (
-    "encoder", "ratio", "order", "ood_fill", "ood_items", "rounded_odds", "swapped_names", "limit",
-    FEATURES,
-)  # fmt: skip
-SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
-CLEAN = ""  # in place of an OOD set
 # With these a stream has other samples.
 _KIND = ("order", "ood_fill", "ood_items", "rounded_odds", "swapped_names", "limit")
-_SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
+OF_STREAM = ("encoder", "ratio", *_KIND, FEATURES)
+SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
+CLEAN = ""  # in place of an OOD set
 _NAMES = {"ratio": "noise", "fixed": "threshold", "noise": "injected noise"}  # of settings, shown
 
+Filters = Mapping[str, Collection[Any]]  # the wanted values by name, as `value_of` takes it
 T = TypeVar("T")
 K = TypeVar("K")
 
@@ -61,11 +58,6 @@ class Value(NamedTuple):
     by_seed: Mapping[int, float]  # what it is the mean of
     is_whole: bool = True  # of finished runs, and of an average: of all sets of the table
     lacks: str = ""  # why an average is none, in words
-
-    @property
-    def seeds(self) -> list[int]:
-        """The seeds that it is the mean of, in order."""
-        return sorted(self.by_seed)
 
 
 NOTHING = Value(math.nan, math.nan, {}, is_whole=False)
@@ -88,11 +80,11 @@ def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Val
     `spread`: the ± is the deviation of the averages over SEEDS, or, as in the paper, the mean of
     the deviations of the SETS.
     """
-    having = [str(name) for name, by_seed in by_set.items() if by_seed]
-    if len(having) < len(by_set) or not by_set:
+    if not by_set or not all(by_set.values()):
+        having = [str(name) for name, by_seed in by_set.items() if by_seed]
         which = f" ({', '.join(having)})" * bool(having)
         return NOTHING._replace(lacks=f"{len(having)} of {len(by_set)} sets{which}")
-    seeds = set.intersection(*map(set, by_set.values()))
+    seeds = sorted(set.intersection(*map(set, by_set.values())))
     if not seeds:
         return NOTHING._replace(lacks="no seed that all of its sets have")
     value = fold({seed: fmean([of[seed] for of in by_set.values()]) for seed in seeds})
@@ -120,14 +112,10 @@ class ResultRow:
 
     stream: ResultStream
     method: str
+    ratio: Ratio  # the share of OOD samples in its streams
     settings: Mapping[str, Any]  # all but the seed, by name; see `all_settings`
-    runs: dict[str, dict[int, Record]]  # by OOD set, CLEAN of a clean stream, and by seed
-
-    @property
-    def ratio(self) -> Ratio:
-        """The share of OOD samples in its streams."""
-        ratio: Ratio = self.settings["ratio"]
-        return ratio
+    runs: dict[str, dict[int, Record]] = field(default_factory=dict)  # by OOD set, and by seed
+    records: list[Record] = field(default_factory=list)  # the same, set by set, by seed
 
     @property
     def advantage(self) -> str:
@@ -144,11 +132,6 @@ class ResultRow:
     def decides(self) -> bool:
         """Whether its method decides what is noise, or gives only a score."""
         return any(record.decides for record in self.records)
-
-    @property
-    def records(self) -> list[Record]:
-        """All of its runs, set by set, by seed."""
-        return [record for by_seed in self.runs.values() for record in by_seed.values()]
 
     def on(self, ood_set: str) -> Mapping[int, Record]:
         """The runs that count for an OOD set, by seed."""
@@ -178,13 +161,8 @@ class ResultTable:
 
     encoder: str
     id_set: str
-    ood_sets: tuple[str, ...]
-    rows: tuple[ResultRow, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Its OOD sets; CLEAN where all streams are clean."""
-        return self.ood_sets or (CLEAN,)
+    columns: list[str]  # its OOD sets, in order; CLEAN where all streams are clean
+    rows: list[ResultRow]
 
     @property
     def varying(self) -> list[str]:
@@ -207,76 +185,94 @@ def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def tables(records: Iterable[Record]) -> list[ResultTable]:
-    """The frame of some runs: a table for each ID set and encoder, in an order of its own."""
-    rows = sorted(_rows(latest_of_each(records)), key=_row_place)
-    groups = grouped(rows, lambda row: (set_place(row.stream.id_set), row.stream.encoder))
-    found = []
-    for ((_, id_set), encoder), own in sorted(groups.items(), key=itemgetter(0)):
-        names = {name for row in own for name in row.runs} - {CLEAN}
-        ood_sets = sorted(names, key=functools.partial(_ood_place, id_set))
-        found.append(ResultTable(encoder, id_set, tuple(ood_sets), tuple(own)))
-    return found
+    """The frame of some runs: a table for each ID set and encoder, in an order of its own.
 
-
-def _rows(records: Sequence[Record]) -> Iterable[ResultRow]:
-    """The rows of some runs; the runs of each row are ordered by set and seed.
-
-    Features with the same name and another digest make another stream. They are numbered from 1,
-    and unnamed where most runs have them.
+    Features with the same name and another digest make another stream.
     """
-    read = zip(*map(_features_of, records), strict=True)
-    numbers = zip(*map(_numbers, read), strict=True)
-    rows: dict[Hashable, ResultRow] = {}
-    for record, features in sorted(zip(records, numbers, strict=True), key=_run_place):
-        run, settings = record.settings, all_settings(record)
+    counting: dict[Any, Record] = {}
+    for record in records:
+        run = record.settings, tuple(sorted(record.digests.items()))
+        if run not in counting or _age(record) > _age(counting[run]):
+            counting[run] = record
+    rows: dict[Any, ResultRow] = {}
+    for record, features in sorted(_numbered([*counting.values()]), key=_run_place):
+        settings, of_run = all_settings(record), record.settings
         seed = settings.pop("seed")
-        of_features = ".".join([str(number + 1) for number in features]) * any(features)
-        stream = ResultStream(run.encoder, run.id_set, features, _kind(run.stream))
-        key = stream, run.method, tuple(settings.items())
+        stream = ResultStream(of_run.encoder, of_run.id_set, features, _kind(of_run.stream))
+        key = stream, of_run.method, tuple(settings.items())
         if key not in rows:
-            rows[key] = ResultRow(stream, run.method, settings | {FEATURES: of_features}, {})
-        rows[key].runs.setdefault(run.ood_set or CLEAN, {})[seed] = record
-    return rows.values()
+            numbers = f"{features[0] + 1}.{features[1] + 1}.{features[2] + 1}"
+            settings[FEATURES] = numbers if any(features) else ""
+            rows[key] = ResultRow(stream, of_run.method, of_run.stream.ratio, settings)
+        rows[key].runs.setdefault(of_run.ood_set or CLEAN, {})[seed] = record
+        rows[key].records.append(record)
+    found: dict[tuple[str, str], ResultTable] = {}
+    for row in sorted(rows.values(), key=_row_place):
+        encoder, id_set, *_ = row.stream
+        table = found.setdefault((encoder, id_set), ResultTable(encoder, id_set, [], []))
+        table.rows.append(row)
+        new = [name for name in row.runs if name not in table.columns]
+        table.columns.extend(new)
+    for table in found.values():
+        table.columns.sort(key=functools.partial(_ood_place, table.id_set))
+        if table.columns[1:] and CLEAN in table.columns:
+            table.columns.remove(CLEAN)
+    return list(found.values())
 
 
-def _features_of(record: Record) -> tuple[tuple[str, ...], ...]:
-    """The names and the digest of the features of the ID set, its text and the OOD set."""
-    run, digests, ood_set = record.settings, record.digests, record.settings.ood_set or CLEAN
-    of_id = run.encoder, run.id_set, digests.get(run.id_set, "")
-    of_text = *of_id, run.prompt, digests.get(f"text/{run.id_set}", "")
-    of_ood: tuple[str, ...] = run.encoder, ood_set, digests.get(ood_set, "")
-    if items := digests.get(f"{ITEMS}/{ood_set}"):  # each pair and ratio has its own list
-        of_ood = run.encoder, ood_set, run.id_set, str(run.stream.ratio), of_ood[-1] + items
-    return of_id, of_text, of_ood
+def _age(record: Record) -> tuple[bool, str, str]:
+    """The later it is the more it counts, and a finished run more than a stopped one."""
+    return not record.unfinished, record.created, str(record)
 
 
-def _numbers(keys: Sequence[tuple[str, ...]]) -> list[int]:
-    """For each key the number of its digest among keys of the same names, 0 for the commonest."""
-    counts, met = Counter(keys), Counter[tuple[str, ...]]()
-    numbers = {}
-    for key in sorted(sorted(counts), key=counts.__getitem__, reverse=True):
-        numbers[key] = met[key[:-1]]
-        met[key[:-1]] += 1
-    return [numbers[key] for key in keys]
+def _numbered(records: Sequence[Record]) -> list[tuple[Record, tuple[int, ...]]]:
+    """Runs with a number each for the features of the ID set, its text and the OOD set.
+
+    It is the place of their digest among those of the same names, 0 for the commonest.
+    """
+    read: list[dict[Any, str]] = []  # by run: its digests by what they are of
+    counts: dict[Any, Counter[str]] = {}
+    for record in records:
+        run, digests = record.settings, record.digests
+        ood_set, of_id = run.ood_set or CLEAN, (run.encoder, run.id_set)
+        digest, items = digests.get(run.id_set, ""), digests.get(f"{ITEMS}/{ood_set}", "")
+        pair = (run.id_set, run.stream.ratio) if items else ()  # each has its own list
+        read.append({
+            of_id: digest,
+            (*of_id, digest, run.prompt): digests.get(f"text/{run.id_set}", ""),
+            (run.encoder, "ood", ood_set, *pair): digests.get(ood_set, "") + items,
+        })  # fmt: skip
+        for name, digest in read[-1].items():
+            counts.setdefault(name, Counter())[digest] += 1
+    numbers: dict[tuple[Any, str], int] = {}
+    for name, of_name in counts.items():
+        by_use = sorted(sorted(of_name.items()), key=itemgetter(1), reverse=True)
+        for number, (digest, _) in enumerate(by_use):
+            numbers[name, digest] = number
+    of_runs = (tuple(map(numbers.__getitem__, of_run.items())) for of_run in read)
+    return list(zip(records, of_runs, strict=True))
 
 
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     """The settings that make another stream; injection does not change the test samples."""
-    odds = ood_share(stream.ratio) / (1 - ood_share(stream.ratio))
-    changed = {n: v for n in _KIND if (v := getattr(stream, n)) != getattr(StreamSettings, n)}
-    if stream.ratio == NATURAL or round(odds, 2) == odds:
-        changed.pop("rounded_odds", None)  # nothing to round
-    if not stream.ratio or stream.ratio == NATURAL:
-        changed.pop("ood_fill", None)
-    return tuple(changed.items())
+    share, changed = ood_share(stream.ratio), []  # nan of a natural ratio
+    odds = share / (1 - share)
+    for name in _KIND:
+        is_idle = name == "rounded_odds" and (odds != odds or round(odds, 2) == odds)
+        is_idle |= name == "ood_fill" and not share > 0
+        if getattr(stream, name) != getattr(StreamSettings, name) and not is_idle:
+            changed.append((name, getattr(stream, name)))
+    return tuple(changed)
 
 
 # Orders: none depends on when a run was made.
 
 
+@functools.cache
 def set_place(name: str) -> tuple[int, str]:
     """The place of a set in lists: in the order of the catalogue, then all others by name."""
-    return _SET_PLACES.get(name.partition(":")[0], len(CATALOGUE)), name
+    base, names = name.partition(":")[0], [*CATALOGUE]
+    return names.index(base) if base in names else len(names), name
 
 
 @functools.cache
@@ -287,39 +283,24 @@ def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
 
 
 def _run_place(numbered: tuple[Record, Any]) -> tuple[Any, ...]:
-    """The place of a run in its row, of a record and what is known of its features."""
+    """The place of a run in its row, of a record and the numbers of its features."""
     settings = numbered[0].settings
     return *_ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
 
 
 def _row_place(row: ResultRow) -> tuple[Any, ...]:
-    """The place of a row in its table: by method, preset, then by its settings."""
+    """The place of a row: by ID set and encoder, by method, preset, then by its settings."""
     values = []
     for value in row.settings.values():
         number = value if isinstance(value, int | float) else -1
         values.append((isinstance(value, str), number, str(value)))
     preset = list(PRESETS).index(row.settings[PRESET])
-    return method_place(row.method), preset, values, row.stream
+    stream = row.stream
+    of_table = set_place(stream.id_set), stream.encoder
+    return of_table, method_place(row.method), preset, values, stream
 
 
 # Which records count, and which are wanted.
-
-
-def latest_of_each(records: Iterable[Record]) -> list[Record]:
-    """Each run once: of records with the same settings and features the latest one.
-
-    A finished run counts more than a stopped one, then a later one more.
-    """
-    found: dict[Hashable, Record] = {}
-    for record in records:
-        key = record.settings, tuple(sorted(record.digests.items()))
-        if key not in found or _age(record) > _age(found[key]):
-            found[key] = record
-    return list(found.values())
-
-
-def _age(record: Record) -> tuple[bool, str, str]:
-    return not record.unfinished, record.created, str(record)
 
 
 def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
@@ -327,18 +308,10 @@ def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
     What a user's own method gave by an earlier source of its script is left out, too.
     """
-    counting, reasons = list[Record](), Counter[str]()
-    for record in records:
-        method = record.settings.method
-        if record.revision == revision(method):
-            counting.append(record)
-            continue
-        source = source_digests(method)
-        changed = [n for n in {**source, **record.own} if source.get(n) != record.own.get(n)]
-        have = "has" if len(changed) == 1 else "have"
-        reason = f"of {method}: {', '.join(changed)} {have} changed since"
-        reasons[reason if changed else "by another version: run it again"] += 1
-    return counting, [f"{counted(count, 'run')} {reason}" for reason, count in reasons.items()]
+    counting = [one for one in records if one.revision == revision(one.settings.method)]
+    left = counted(len(records) - len(counting), "run")
+    reason = f"{left} by another version, or by other code of the method: run it again"
+    return counting, [reason] * (len(counting) < len(records))
 
 
 def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
@@ -347,46 +320,20 @@ def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     The current features of a set are those that its latest run read; a note says how many runs are
     left out.
     """
-    of_each: dict[Hashable, Record] = {}
+    in_time = sorted(records, key=lambda record: (record.created, sorted(record.digests.items())))
     newest: dict[tuple[str, str], str] = {}
-    for record in sorted(latest_of_each(records), key=_in_time):
-        of_each[record.settings] = record
+    for record in in_time:
         newest |= _images_of(record)
-    kept = [r for r in of_each.values() if _images_of(r).items() <= newest.items()]
+    kept = {r.settings: r for r in in_time if _images_of(r).items() <= newest.items()}
     lost = len(records) - len(kept)
     note = f"{lost:,} older runs are left out: their features or methods were made anew since"
-    return kept, [note] * bool(lost)
-
-
-def _in_time(record: Record) -> tuple[str, list[tuple[str, str]]]:
-    return record.created, sorted(record.digests.items())
+    return list(kept.values()), [note] * bool(lost)
 
 
 def _images_of(record: Record) -> dict[tuple[str, str], str]:
     """Digests of the image features that a run read, by encoder and set."""
     encoder, digests = record.settings.encoder, record.digests
     return {(encoder, n): d for n, d in digests.items() if not n.startswith(("text/", f"{ITEMS}/"))}
-
-
-@dataclass(frozen=True)
-class Filters:
-    """Which runs are wanted; without any filter, all."""
-
-    methods: Collection[str] = ()
-    id_sets: Collection[str] = ()
-    ood_sets: Collection[str] = ()
-    ratios: Collection[Ratio] = ()
-    seeds: Collection[int] = ()
-    encoders: Collection[str] = ()
-    settings: Mapping[str, Collection[str]] = field(default_factory=dict)  # by name, as shown
-
-    def wanted(self) -> dict[str, Collection[Any]]:
-        """The wanted values by the name of what has them, as `value_of` takes it."""
-        places = {
-            "method": self.methods, "id": self.id_sets, "ood": self.ood_sets,
-            "ratio": self.ratios, "seed": self.seeds, "encoder": self.encoders,
-        }  # fmt: skip
-        return {name: values for name, values in {**places, **self.settings}.items() if values}
 
 
 def value_of(record: Record, name: str) -> Any:
@@ -415,7 +362,7 @@ def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
             "zsntta simulate keeps what it runs, or name another file with --records"
         )
     fitting = list(records)
-    for name, wanted in filters.wanted().items():
+    for name, wanted in filters.items():
         values = [value_of(run, name) for run in fitting]
         present = {*values} - {None}
         if not present & {*wanted}:
@@ -444,41 +391,34 @@ def all_settings(record: Record) -> dict[str, Any]:
     return settings
 
 
-def differing(rows: Iterable[ResultRow]) -> list[str]:
-    """The settings in which rows on one ID set differ, in order.
+def varying(
+    rows: Iterable[ResultRow], of: Callable[[ResultRow], str] = attrgetter("method")
+) -> dict[str, list[str]]:
+    """By method, the settings in which its rows on one ID set differ, in order.
 
-    Settings that differ only as the presets do are represented by the preset's name.
+    Settings that differ only as the presets do are represented by the preset's name. `of` groups
+    rows otherwise than by method.
     """
-    first: dict[tuple[str, str, str], Any] = {}
-    names: dict[str, bool] = {}  # whether a setting differs
+    first: dict[Any, Any] = {}
+    names: dict[str, dict[str, bool]] = {}  # by method and setting, whether it differs
     for row in rows:
+        differs = names.setdefault(of(row), {})
         for name, value in row.settings.items():
-            place = name, row.stream.id_set, "" if name == PRESET else row.settings[PRESET]
-            names[name] = first.setdefault(place, value) != value or names.get(name, False)
-    return [name for name, is_differing in names.items() if is_differing]
+            preset = "" if name == PRESET else row.settings[PRESET]
+            usual = first.setdefault((of(row), row.stream.id_set, preset, name), value)
+            differs[name] = differs.get(name, False) or value != usual
+    return {key: [n for n, is_so in differs.items() if is_so] for key, differs in names.items()}
 
 
-def varying(rows: Iterable[ResultRow]) -> dict[str, list[str]]:
-    """By method, the settings in which its rows differ."""
-    by_method = grouped(rows, attrgetter("method"))
-    return {method: differing(of_method) for method, of_method in by_method.items()}
+def label(row: ResultRow, names: Iterable[str], without: Collection[str] = OF_STREAM) -> str:
+    """A row's method and the settings, of these names, that distinguish it from others.
 
-
-def labels(rows: Sequence[ResultRow], without: Sequence[str] = OF_STREAM) -> dict[ResultRow, str]:
-    """What the rows of one table are called: the method, and what its rows in it differ in.
-
-    `without` are the settings that stand elsewhere in the table: in its title, in a column.
+    `without` are the settings that stand elsewhere: in a table's title, in a column.
     """
-    names = varying(rows)
-    return {row: label(row, names[row.method], without) for row in rows}
-
-
-def label(row: ResultRow, names: Sequence[str], without: Sequence[str] = OF_STREAM) -> str:
-    """A row's method and the settings, of these names, that distinguish it from others."""
     parts = []
     for name in names:
         if name not in without:
-            text = label_text(name, row.settings.get(name))
+            text = shown(name, row.settings.get(name))
             parts.append(text if name == PRESET else f"{setting_name(name)} {text}")
     return f"{row.method} ({', '.join(parts)})" if parts else row.method
 
@@ -492,13 +432,10 @@ def shown(name: str, value: Any) -> str:
     """A setting's value as tables show it."""
     if name == "ratio" and not isinstance(value, str):
         return f"{value:.0%}" if round(value, 2) == value else f"{value:.4g}"
-    if name == "fixed":
-        return "adaptive" if value is None else str(value)
+    if name == "prompt":
+        return prompt_label(str(value))
+    if name == "fixed" and value is None:
+        return "adaptive"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None else str(value)
-
-
-def label_text(name: str, value: Any) -> str:
-    """A setting's value in a row's label: as tables show it, or shorter where it is long."""
-    return prompt_label(str(value)) if name == "prompt" else shown(name, value)

@@ -1,21 +1,20 @@
 """Recorded runs that are run again here: which features are missing or differ, what comes out."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.lacking import missing_sets
 from zsntta_cli.cache.origin import differences_in_words, origins_in
-from zsntta_cli.datasets.names import WORDS, SetName
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.results.exchange import read_records
+from zsntta_cli.results.grid import foresee
+from zsntta_cli.results.store import Keeping
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import revision
-from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Foreseen, Library
+from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Foreseen
 
 Repeated = tuple[Record, Record]  # what was recorded, and the same settings run here
 
@@ -52,35 +51,12 @@ def pair_up(recorded: Sequence[Record], records: Sequence[Record]) -> list[Repea
 
 def outcome(repeated: Sequence[Repeated]) -> str:
     """How many records came out as they were, to the bit, as a sentence."""
-    same = sum(_is_same(*both) for both in repeated)
+    same = 0
+    for old, new in repeated:  # of metrics, those that the old record has
+        had = [name for name, metric in METRICS.items() if name in getattr(old, metric.group)]
+        values = [[repr(record.metric(name)) for name in had] for record in (old, new)]
+        same += old.counts == new.counts and values[0] == values[1]
     return f"{same:,} of {len(repeated):,} records came out the same to the bit."
-
-
-def _is_same(old: Record, new: Record) -> bool:
-    """Whether all metrics that the old record has, and its counts, are the same to the bit."""
-    had = [metric for metric in METRICS.values() if metric.name in getattr(old, metric.group)]
-    values = [(old.metric(metric), new.metric(metric)) for metric in had]
-    return old.counts == new.counts and all(
-        one == other or (math.isnan(one) and math.isnan(other)) for one, other in values
-    )
-
-
-def _check_present(root: Path, runs: Sequence[Record]) -> None:
-    """Refuse records of sets that have no feature file here, before anything is run.
-
-    Raises:
-        StoreError: sets are missing; it lists all.
-    """
-    missing: dict[str, list[str]] = {}
-    for run in runs:
-        folder = run.settings.encoder
-        read = [name for name in run.digests if "/" not in name and name != MORE_TEXT]
-        for name in dict.fromkeys([*read, *origins_in(run.features)]):
-            names = missing.setdefault(folder, [])
-            if name not in names and not feature_path(root, folder, name).exists():
-                names.append(name)
-    if any(missing.values()):
-        raise missing_sets({folder: names for folder, names in missing.items() if names}, root)
 
 
 def differences(root: Path, runs: Sequence[Record]) -> list[str]:
@@ -91,42 +67,30 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
     Raises:
         StoreError: feature files of the records' sets are missing here.
     """
-    _check_present(root, runs)
-    library, foreseen = Library(root), Foreseen(root)
-    sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
-    seen = set[tuple[str, str]]()
+    settings = [run.settings for run in runs]
+    if missing := foresee(root, settings, Keeping(root, fresh=True)).missing:
+        raise missing_sets(missing, root)
+    foreseen = Foreseen(root)
+    sets: dict[tuple[str, str], dict[str, None]] = {}  # by what they are and what differs
     for run in runs:
-        expected = foreseen.look(run.settings)
-        for name, digest in expected.items() if isinstance(expected, dict) else ():
-            is_same = run.digests.get(name) == digest
-            if not is_same and (run.settings.encoder, name) not in seen:
-                seen.add((run.settings.encoder, name))
-                about, _, of = name.rpartition("/")
-                kind = "the features of the word lists"
-                if name != MORE_TEXT:
-                    texts = {"text": "the class text features of", ITEMS: "the lists of"}
-                    kind = texts.get(about, "the features of")
-                sets.setdefault((kind, _what_differs(run, library, name)), []).append(of)
+        here = foreseen.digests(run.settings) or {}
+        changed = [name for name, digest in here.items() if run.digests.get(name) != digest]
+        if not changed:
+            continue
+        library, recorded = foreseen.described, origins_in(run.features)
+        origins = library.origins(run.settings, library.sources(run.settings))
+        for name in changed:
+            about, _, of = name.rpartition("/")
+            kinds = {"text": "the class text features of", ITEMS: "the lists of"}
+            kind, why = kinds.get(about, "the features of"), "other images"
+            if name == MORE_TEXT:
+                kind, of, why = "the features of the word lists", "", "other words"
+            elif about != ITEMS:
+                why = differences_in_words(origins.get(of, {}), recorded.get(of, {}))
+            sets.setdefault((kind, why), {})[f" '{of}'" if of else ""] = None
+    sentences = [
+        f"{kind}{','.join(names)} are not those of the record: {why}."
+        for (kind, why), names in sets.items()
+    ]
     others = {r.settings.method for r in runs if r.revision != (revision(r.settings.method) or "")}
-    sentences = []
-    for (kind, why), names in sets.items():
-        of_sets = "" if MORE_TEXT in names else f" {', '.join(map(repr, names))}"
-        sentences.append(f"{kind}{of_sets} are not those of the record: {why}.")
     return sentences + [f"{m} is of other rules or another source here." for m in sorted(others)]
-
-
-def _what_differs(run: Record, library: Library, name: str) -> str:
-    """How the features behind one of a run's digests differ."""
-    if name.startswith(f"{ITEMS}/"):
-        return "other images"
-    here = library.origins(run.settings)
-    recorded = origins_in(run.features)
-    if name != MORE_TEXT:
-        of = name.rpartition("/")[2]
-        return differences_in_words(here.get(of, {}), recorded.get(of, {}))
-    lists = {file for file in here if SetName.parse(file).kind == WORDS}
-    lists_recorded = {file for file in recorded if SetName.parse(file).kind == WORDS}
-    if lists_recorded and lists != lists_recorded:
-        return f"{', '.join(sorted(lists))} here, {', '.join(sorted(lists_recorded))} there"
-    texts = [f"{f}: {differences_in_words(here[f], recorded.get(f, {}))}" for f in sorted(lists)]
-    return "; ".join(texts) or "other text features"

@@ -7,7 +7,7 @@ A row is a record as an export's line has it, its curves in a column of their ow
 need not read them. Each has a checksum, so that what was kept here is not checked again value by
 value. A row that has another one, or that no record can be made of, is left out; `count` counts it.
 
-Keeping takes results from it that are there, and keeps new ones as soon as they are computed.
+`kept_before` takes results from it that are there, and `keeper` keeps new ones as they come.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction, why_no_locks
+from zsntta_cli.databases import WAIT, DatabaseKind, transaction, why_no_locks
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target, open_regular
 from zsntta_cli.methods import METHODS
@@ -36,15 +36,13 @@ KIND = DatabaseKind(
     {"contents": "key TEXT PRIMARY KEY, sums TEXT NOT NULL, record TEXT NOT NULL, "
                  "curves TEXT NOT NULL"},
 )  # fmt: skip
-
-
+STORE = "records.sqlite"  # in the features folder, unless a file is named
 _BEGINS = b"SQLite format 3\0"
-_NAME = "records.sqlite"  # in the features folder
-
-
-def store_path(root: Path, named: Path | None = None) -> Path:
-    """Where results are kept: the file that is named, or else a file beside the features."""
-    return named or root / _NAME
+_ADD = """
+    INSERT INTO contents (key, sums, record, curves) VALUES (?, ?, ?, ?)
+    ON CONFLICT (key) DO UPDATE
+    SET sums=excluded.sums, record=excluded.record, curves=excluded.curves
+"""
 
 
 def is_store(path: Path) -> bool:
@@ -56,19 +54,15 @@ def is_store(path: Path) -> bool:
         return False
 
 
-class NoLocks(StoreError):
-    """Results on a file system that cannot lock files: they are shown, and cannot be kept."""
-
-
 class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
-    """The results in one file; open it with `with`, or call `close`."""
+    """The results in one file, to be opened with `with`."""
 
     def __init__(self, path: Path, create: bool = False) -> None:
         """Open a store; with `create` make it, and its folder, if it does not exist.
 
         Raises:
-            NoLocks: its file system cannot lock files.
-            StoreError: the file does not exist, cannot be opened, or is no store.
+            StoreError: the file does not exist, cannot be opened, or is no store; or its file
+                system cannot lock files.
         """
         self.path = path
         with self._worded_errors():
@@ -82,27 +76,20 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
             curves = json.dumps(record.curves, separators=(",", ":"))
             texts = json.dumps(record.to_dict()), curves
             rows.append((record.key, " ".join(map(_sum, texts)), *texts))
-        statement = """
-            INSERT INTO contents (key, sums, record, curves) VALUES (?, ?, ?, ?)
-            ON CONFLICT (key) DO UPDATE
-            SET sums=excluded.sums, record=excluded.record, curves=excluded.curves
-        """
-        self._change(statement, rows)
+        with self._worded_errors(), transaction(self._connection):
+            self._connection.executemany(_ADD, rows)
 
-    def add_new(self, records: Sequence[Record]) -> int:
-        """Keep the runs that the store lacks, in one transaction; return how many it had."""
-        stored_keys = set(self.keys())
-        new = {record.key: record for record in records if record.key not in stored_keys}
-        self.add(new.values())
-        return len(records) - len(new)
-
-    def remove(self, keys: Sequence[str]) -> None:
+    def remove(self, keys: Iterable[str]) -> None:
         """Remove runs, in one transaction."""
-        self._change("DELETE FROM contents WHERE key = ?", [(key,) for key in keys])
+        with self._worded_errors(), transaction(self._connection):
+            statement = "DELETE FROM contents WHERE key = ?"
+            self._connection.executemany(statement, [(key,) for key in keys])
 
     def keys(self) -> list[str]:
         """The keys of all runs, in the order in which they were kept."""
-        return [key for (key,) in self._select("key", "TRUE")]
+        query = "SELECT key FROM contents WHERE typeof(key) = 'text' ORDER BY rowid"
+        with self._worded_errors():
+            return [key for (key,) in self._connection.execute(query)]
 
     def count(self) -> int:
         """How many rows there are, including broken ones."""
@@ -110,42 +97,23 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
             [[count]] = self._connection.execute("SELECT count(*) FROM contents")
         return int(count)
 
-    def find(self, keys: Sequence[str]) -> dict[str, Record]:
-        """Kept runs by their keys; keys that are not in the store are left out."""
-        records: dict[str, Record] = {}
-        for start in range(0, len(keys), BATCH):
-            batch = keys[start : start + BATCH]
-            records |= self._records(f"key IN ({', '.join('?' * len(batch))})", batch)
-        return records
+    def find(self, keys: Iterable[str] | None = None, curves: bool = True) -> dict[str, Record]:
+        """Kept runs that can be read here, by their keys, in the order of keeping.
 
-    def all(self, curves: bool = True) -> Iterator[Record]:
-        """All kept runs that can be read here, in the order in which they were kept."""
-        return (record for _, record in self._records("TRUE", curves=curves))
-
-    def by_key(self, curves: bool = False) -> dict[str, Record]:
-        """All kept runs that can be read here, by their keys, in the order of keeping."""
-        return dict(self._records("TRUE", curves=curves))
-
-    def _records(
-        self, where: str, values: Sequence[str] = (), curves: bool = True
-    ) -> Iterator[tuple[str, Record]]:
-        """Runs that can be read here, and their keys."""
+        `keys` are those of the runs that are wanted; None: all.
+        """
         texts = "record, curves" if curves else "record"
-        for key, sums, *contents in self._select(f"key, sums, {texts}", where, values):
-            if (record := _read(sums, contents)) is not None:
-                yield key, record
-
-    def _select(
-        self, columns: str, where: str, values: Sequence[str] = ()
-    ) -> Iterator[tuple[Any, ...]]:
-        wanted = f"typeof(key) = 'text' AND {where}"
-        query = f"SELECT {columns} FROM contents WHERE {wanted} ORDER BY rowid"
+        query = f"SELECT key, sums, {texts} FROM contents WHERE typeof(key) = 'text'"
+        values = []
+        if keys is not None:
+            query += " AND key IN (SELECT value FROM json_each(?))"
+            values.append(json.dumps(list(keys)))
+        found = {}
         with self._worded_errors():
-            yield from self._connection.execute(query, tuple(values))
-
-    def _change(self, statement: str, rows: Iterable[Sequence[str]]) -> None:
-        with self._worded_errors(), transaction(self._connection):
-            self._connection.executemany(statement, rows)
+            for key, sums, *contents in self._connection.execute(f"{query} ORDER BY rowid", values):
+                if (record := _read(sums, contents)) is not None:
+                    found[key] = record
+        return found
 
     @contextlib.contextmanager
     def _worded_errors(self) -> Iterator[None]:
@@ -158,12 +126,8 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
                 f"file for them."
             ) from error
 
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
-
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._connection.close()
 
 
 def _sum(text: str) -> str:
@@ -173,23 +137,10 @@ def _sum(text: str) -> str:
 def _read(sums: Any, contents: Sequence[Any]) -> Record | None:
     """The record of a row; None of a damaged one, of another version's or of an unknown method."""
     with contextlib.suppress(Exception):
-        if all(known == _sum(text) for known, text in zip(sums.split(), contents, strict=False)):
+        if sums.split()[: len(contents)] == [*map(_sum, contents)]:
             plain, *curves = map(json.loads, contents)
             return Record.of({**plain, "curves": curves[0] if curves else {}})
     return None
-
-
-def check_locks(path: Path) -> None:
-    """Refuse results on a file system that cannot lock files.
-
-    Raises:
-        NoLocks: it cannot.
-    """
-    if why := why_no_locks(path.parent):
-        raise NoLocks(
-            f"the file system of {path} cannot lock files ({why}): --records FILE on a local disk "
-            f"keeps results."
-        )
 
 
 def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
@@ -198,9 +149,7 @@ def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
     Raises:
         StoreError: no key begins with them, or several do.
     """
-    if not digits:
-        return list(keys)
-    chosen = []
+    chosen = [] if digits else [*keys]
     for beginning in digits:
         meant = [key for key in keys if beginning and key.startswith(beginning.lower())]
         if len(meant) != 1:
@@ -214,33 +163,36 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
     """A connection to a store.
 
     Raises:
-        StoreError: the file does not exist, or is no store.
+        StoreError: the file does not exist, is no store, or cannot be locked.
         OSError, sqlite3.Error: it cannot be opened.
     """
     if check_target(path):
         raise StoreError(f"{path} is no regular file, so it holds no results.")
-    if not create and not path.exists():
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    elif not path.exists():
         raise StoreError(
             f"there are no kept results at {path}: "
             "zsntta simulate keeps what it runs, or name another file with --records"
         )
-    if create:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    check_locks(path)
+    if why := why_no_locks(path.parent):
+        raise StoreError(
+            f"the file system of {path} cannot lock files ({why}): --records FILE on a local disk "
+            f"keeps results."
+        )
     # Without permission to write, SQLite reads beside other writers if it can; otherwise the file
     # is read on the assumption that nobody changes it.
-    writable = create or all(os.access(place, os.W_OK) for place in (path, path.parent))
+    writable = create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
     for mode in modes:
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
         try:
-            if not KIND.is_made(connection, path):
-                if create:
-                    KIND.make(connection)
-                else:  # its maker was stopped before there was anything in it
-                    for name, columns in KIND.tables.items():
-                        connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
+            is_made = KIND.is_made(connection, path)
+            if create and not is_made:
+                KIND.make(connection)
+            elif not is_made:  # its maker was stopped before there was anything in it
+                connection.execute(f"CREATE TEMP TABLE contents ({KIND.tables['contents']})")
             connection.execute("PRAGMA synchronous=NORMAL")
             break
         except BaseException as error:
@@ -248,6 +200,9 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
             if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
                 raise
     return connection
+
+
+# Runs that are made: which are kept already, and how new ones are.
 
 
 @dataclass(frozen=True)
@@ -266,8 +221,7 @@ class Keeping:
         cls, root: Path, path: Path | None = None, fresh: bool = False, command: str = ""
     ) -> "Keeping":
         """Keep results in the file that is named, or else in one beside the features in `root`."""
-        required = path is not None
-        return cls(store_path(root, path), fresh, required=required, command=command)
+        return cls(path or root / STORE, fresh, required=path is not None, command=command)
 
     def has(self, run: RunSettings, record: Record) -> bool:
         """Whether a record that has the key of a run is what is wanted of it."""
@@ -280,11 +234,9 @@ class Keeping:
 
 
 def kept_before(
-    root: Path, runs: Sequence[RunSettings], keeping: Keeping
+    root: Path, runs: Iterable[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Record]:
     """The runs whose results on the features that are now under `root` the store has.
-
-    There are none where the store cannot be locked, and so not be read.
 
     Raises:
         StoreError: the store cannot be read.
@@ -296,51 +248,41 @@ def kept_before(
         digests, revised = foreseen.look(run), revision(run.method)
         if isinstance(digests, dict) and revised is not None:  # else it could not be found again
             by_key[run_key(run, digests, revised)] = run
-    try:
-        with RecordStore(keeping.path) as store:
-            found = store.find(list(by_key))
-    except NoLocks:
-        return {}
+    with RecordStore(keeping.path) as store:
+        found = store.find(by_key)
     return {by_key[key]: kept for key, kept in found.items() if keeping.has(by_key[key], kept)}
 
 
-class Keeper(contextlib.AbstractContextManager["Keeper"]):
-    """Keep each run when it is finished, in a transaction of its own."""
+@contextlib.contextmanager
+def keeper(
+    keeping: Keeping | None, tell: Callable[[str], None]
+) -> Iterator[Callable[[Record], None]]:
+    """Give what keeps a finished run, each in a transaction of its own; stopped ones are not kept.
 
-    def __init__(self, keeping: Keeping | None, tell: Callable[[str], None]) -> None:
-        """Open a store that is named; a store beside the features is made with the first result.
+    A store that is named is opened at once, one beside the features with the first result. `tell`
+    is told once why results are not kept.
 
-        `tell` is told once why results are not kept.
+    Raises:
+        StoreError: the store that is named cannot be opened.
+    """
+    is_named = keeping is not None and keeping.required
+    store = RecordStore(keeping.path, create=True) if keeping and is_named else None
+    is_told = False
 
-        Raises:
-            StoreError: the store that is named cannot be opened.
-        """
-        self._keeping, self._tell, self._is_told = keeping, tell, False
-        self._store: RecordStore | None = None
-        if keeping is None:
+    def keep(record: Record) -> None:
+        nonlocal store, is_told
+        if keeping is None or not record.revision or record.unfinished:
             return
         try:
-            check_locks(keeping.path)
-            if keeping.required:
-                self._store = RecordStore(keeping.path, create=True)
-        except NoLocks as error:  # told before hours of runs
-            self._tell_once(error)
+            store = store or RecordStore(keeping.path, create=True)
+            store.add([record])
+        except StoreError as error:  # the result is worth more than its place
+            if not is_told:
+                tell(f"note: results are not kept: {error}")
+            is_told = True
 
-    def add(self, record: Record) -> Record:
-        """The same record, which is kept if its run was finished and can be found again."""
-        if self._keeping is not None and record.revision and not record.unfinished:
-            try:
-                self._store = self._store or RecordStore(self._keeping.path, create=True)
-                self._store.add([record])
-            except StoreError as error:  # the result is worth more than its place
-                self._tell_once(error)
-        return record
-
-    def _tell_once(self, error: StoreError) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._tell(f"note: results are not kept: {error}")
-
-    def __exit__(self, *_: object) -> None:
-        if self._store is not None:
-            self._store.close()
+    try:
+        yield keep
+    finally:
+        if store is not None:
+            store.__exit__()

@@ -104,7 +104,7 @@ def _in_short(tables: Sequence[ResultTable]) -> Markup:
 
 def _firsts(table: ResultTable) -> Iterator[list[str]]:
     """The best and the next method of each contest under noise."""
-    column = AVERAGE if len(table.ood_sets) > 1 else table.columns[0]
+    column = AVERAGE if len(table.columns) > 1 else table.columns[0]
     for rows in table.contests():
         values = compared(table, rows, column, METRICS["acc_h"]) if rows[0].ratio else []
         rivals = [one for one in values if not one[0].advantage and one[1].is_whole]
@@ -133,17 +133,17 @@ def _results(tables: Sequence[ResultTable], shown: Sequence[ResultTable]) -> Ite
         )
         others = [row for row in whole.rows if row not in table.rows]
         if decided:
-            decisions = replace(table, rows=tuple(decided))
+            decisions = replace(table, rows=decided)
             yield _table(decisions)
             yield _figure(decisions)
         if noisy:
             said = "How the scores rank ID and OOD samples"
-            yield _folded(said, _table(replace(table, rows=tuple(noisy)), "ood"))
+            yield _folded(said, _table(replace(table, rows=noisy), "ood"))
         if (by_class := classes_sheet(table)).rows:
             yield _folded(by_class.title, html_table(by_class))
         if others:
             said = f"Other settings of the same methods: {counted(len(others), 'row')}"
-            yield _folded(said, _table(replace(whole, rows=tuple(others))))
+            yield _folded(said, _table(replace(whole, rows=others)))
 
 
 def _table(table: ResultTable, report: str = "accuracy") -> Markup:
@@ -176,8 +176,9 @@ def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[
         title = f"The commands: ID: {table.id_set}, {table.encoder}"
         columns = {"": ("Runs", "s a run", "Peak MiB")}
         sheet = Sheet(title, ("Method", "Noise", "Command", "Device"), columns)
-        for row, name in frame.labels(table.rows).items():
-            runs = row.records
+        varying = frame.varying(table.rows)
+        for row in table.rows:
+            name, runs = frame.label(row, varying[row.method]), row.records
             typed = "\n".join(sorted({run.command for run in runs} - {""}))
             devices = ", ".join(sorted({run.device for run in runs}))
             seconds = sum(run.seconds for run in runs) / len(runs)  # of the method alone
