@@ -41,9 +41,8 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _in_folder(value: Any, info: ValidationInfo) -> Any:
-    """A path relative to the folder of the file, which is the context."""
-    assert isinstance(info.context, Path)
-    return info.context.parent / value if isinstance(value, str) else value
+    """A path relative to the folder of the file, which is the context of all but defaults."""
+    return (info.context or Path()).parent / value if isinstance(value, str) else value
 
 
 Several = BeforeValidator(_listed)
@@ -187,7 +186,7 @@ class Experiment(FileTable):
     features: InFolder = FEATURES
     records: InFolder | None = None  # None: beside the features
     data: InFolder = DATA
-    encoder: Encoder = Field({})
+    encoder: Encoder = EncoderTable()
     datasets: dict[str, InFolder] = {}  # images of live methods
     blocks: list[RunBlock] = Field(alias="runs", min_length=1)
     tables: list[TableRequest] = []

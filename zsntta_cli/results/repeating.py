@@ -73,12 +73,12 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
     foreseen = Foreseen(root)
     sets: dict[tuple[str, str], dict[str, None]] = {}  # by what they are and what differs
     for run in runs:
-        here = foreseen.digests(run.settings) or {}
-        changed = [name for name, digest in here.items() if run.digests.get(name) != digest]
+        here = foreseen.look(run.settings)
+        digests = here.items() if isinstance(here, dict) else ()  # else the run says what it lacks
+        changed = [name for name, digest in digests if run.digests.get(name) != digest]
         if not changed:
             continue
-        library, recorded = foreseen.described, origins_in(run.features)
-        origins = library.origins(run.settings, library.sources(run.settings))
+        recorded, origins = origins_in(run.features), foreseen.origins(run.settings)
         for name in changed:
             about, _, of = name.rpartition("/")
             kinds = {"text": "the class text features of", ITEMS: "the lists of"}

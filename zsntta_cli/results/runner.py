@@ -273,8 +273,8 @@ def _checked(
     run: RunSettings, result: Record | ZsnttaError, foreseen: Foreseen
 ) -> Record | ZsnttaError:
     """The result of another machine; an error if its features or its method differ from here."""
-    expected = foreseen.digests(run)
-    if isinstance(result, ZsnttaError) or expected is None:
+    expected = foreseen.look(run)
+    if isinstance(result, ZsnttaError) or isinstance(expected, ZsnttaError):
         return result
     if result.key == run_key(run, expected, revision(run.method) or ""):
         return result
