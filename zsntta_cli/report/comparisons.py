@@ -6,7 +6,7 @@ has those of the settings that most runs share, and a note says what is left out
 
 import math
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -118,8 +118,14 @@ def _axis_name(metric: str) -> str:
     return f"{METRICS[metric].head} (%)"
 
 
-def figure_of(panels: Sequence[Panel], notes: Sequence[str] = ()) -> Figure:
-    """A figure of the panels that have a point, of the first where there are too many."""
+def figure_of(panels: Sequence[Panel], notes: Sequence[str], nothing: str = "") -> Figure:
+    """A figure of the panels that have a point, of the first where there are too many.
+
+    Raises:
+        SettingsError: there is no panel; `nothing` says what is missing.
+    """
+    if not panels:
+        raise SettingsError(nothing)
     having = [
         panel
         for panel in panels
@@ -158,17 +164,25 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
         notes.append("the panels are averages over OOD sets: --id and --ood draw single sets")
     panels = []
     for title, of_part in parts.items():
-        lines = []
+        lines = list[Series]()
         for name, rows in groups.items():
-            at_ratio = frame.grouped(rows, lambda row: float(row.ratio))
-            points = {
-                100 * share: average(by_pair(at_ratio[share], of_part, metric))
-                for share in sorted(at_ratio)
-            }
-            points = {x: value for x, value in points.items() if not math.isnan(value.mean)}
-            lines += [_series(name, points)] if points else []
+            lines += _along(name, rows, of_part, metric, lambda row: 100 * float(row.ratio))
         panels.append(Panel(title, "noise ratio (%)", _axis_name(metric), tuple(lines)))
     return figure_of(panels, notes)
+
+
+def _along(
+    name: str,
+    rows: Sequence[ResultRow],
+    pairs: Sequence[Pair],
+    metric: str,
+    x: Callable[[ResultRow], float],
+) -> list[Series]:
+    """A line through the averages of a metric over pairs, where there are any."""
+    by_x = frame.grouped(rows, x)
+    points = {at: average(by_pair(by_x[at], pairs, metric)) for at in sorted(by_x)}
+    points = {at: value for at, value in points.items() if not math.isnan(value.mean)}
+    return [_series(name, points)] if points else []
 
 
 def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
@@ -181,49 +195,33 @@ def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
         SettingsError: no method was run at fixed thresholds on all of its pairs.
     """
     tables, published = frame.tables(runs), published or {}
-    panels, notes = list[Panel](), list[str]()
-    for name, rows in by_label(tables, without=("fixed",)).items():
-        by_threshold = frame.grouped(rows, lambda row: row.settings["fixed"])
+    groups = by_label(tables, without=("fixed",)) if runs else {name: [] for name in published}
+    panels = list[Panel]()
+    for method, rows in groups.items():
         at_fixed = [row for row in rows if row.settings["fixed"] is not None]
-        pairs = [pair for pair in pairs_of(tables) if runs_on(at_fixed, pair)]
-        whole = {}
-        for at in sorted(by_threshold, key=lambda at: (at is None, at or 0)) if pairs else ():
-            if lacks := average(by_pair(by_threshold[at], pairs, "acc_h")).lacks:
-                shown = frame.shown("fixed", at)
-                notes.append(f"{name} at threshold {shown} has no average: it has {lacks}")
-            else:
-                whole[at] = by_threshold[at]
-        if {*whole} - {None}:
-            panels.append(_fixed_panel(name, whole, pairs, published.get(name, {})))
-    for name, of in published.items() if not runs else ():
-        panels.append(_fixed_panel(f"{name}, published", {}, [*of], of))
-    if not panels:
-        raise SettingsError(
-            "; ".join(["no kept run that fits has a fixed threshold", *notes])
-            + ": zsntta simulate --method zs-clip --threshold adaptive --threshold 0.5"
-        )
-    return figure_of(panels, notes)
-
-
-def _fixed_panel(
-    title: str,
-    rows: Mapping[float | None, Sequence[ResultRow]],
-    pairs: Sequence[Pair],
-    published: Mapping[Pair, Mapping[str, float]],
-) -> Panel:
-    lines = []
-    for metric in ACCURACIES:
-        head = METRICS[metric].head
-        values = {at: average(by_pair(of, pairs, metric)) for at, of in rows.items()}
-        levels = {"adaptive": values.pop(None, frame.NOTHING)}
-        levels["published"] = average(_printed(published, pairs, metric))
-        lines += [_series(head, values)] if values else []
-        for called, level in levels.items():
-            if not math.isnan(level.mean):  # across all thresholds
-                name = called if values else head  # of published numbers alone
-                line = _series(name, {0.0: level, 1.0: level})
-                lines.append(replace(line, std=(), look=head, is_published=True))
-    return Panel(title, "fixed threshold", "mean (%)", tuple(lines))
+        adaptive = [row for row in rows if row.settings["fixed"] is None]
+        printed = published.get(method, {})
+        pairs = [p for p in pairs_of(tables) if runs_on(at_fixed, p)] if runs else [*printed]
+        lines = list[Series]()
+        for metric in ACCURACIES:
+            head = METRICS[metric].head
+            own = _along(head, at_fixed, pairs, metric, lambda row: row.settings["fixed"])
+            levels = {"adaptive": average(by_pair(adaptive, pairs, metric))}
+            levels["published"] = average(_printed(printed, pairs, metric))
+            lines += own
+            for called, level in levels.items():
+                if not math.isnan(level.mean) and (own or not runs):  # across all thresholds
+                    name = called if own else head  # of published numbers alone
+                    line = _series(name, {0.0: level, 1.0: level})
+                    lines.append(replace(line, std=(), look=head, is_published=True))
+        if lines:
+            title = f"{method}, published" if not runs else method
+            panels.append(Panel(title, "fixed threshold", "mean (%)", tuple(lines)))
+    return figure_of(
+        panels, (),
+        "no kept run that fits has a fixed threshold on all of its sets: zsntta simulate --method "
+        "zs-clip --threshold adaptive --threshold 0.5",
+    )  # fmt: skip
 
 
 # Methods compared over ID-OOD pairs.

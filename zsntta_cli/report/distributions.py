@@ -3,7 +3,6 @@
 import statistics
 from collections.abc import Sequence
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.comparisons import figure_of, lines_of, pairs_of, runs_on, titles_of
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
 from zsntta_cli.results import frame
@@ -28,13 +27,10 @@ def scores(runs: Sequence[Record]) -> Figure:
         frozen = {n: r for n, r in first_runs.items() if r.settings.method == BASELINE}
         live = [run for run in first_runs.values() if "before" in run.curves and not frozen]
         panels += [_histogram(f"before adaptation{on_pair}", run, "before") for run in live[:1]]
-        for name, run in {**frozen, **first_runs}.items():
-            panels.append(_histogram(name + on_pair, run, "scores"))
-    if not panels:
-        raise SettingsError(
-            "no kept run that fits has its scores kept: zsntta simulate --fresh keeps them"
-        )
-    return figure_of(panels, notes)
+        for title, run in {**frozen, **first_runs}.items():
+            panels.append(_histogram(title, run, "scores"))
+    nothing = "no kept run that fits has its scores kept: zsntta simulate --fresh keeps them"
+    return figure_of(panels, notes, nothing)
 
 
 def difference(runs: Sequence[Record]) -> Figure:
@@ -44,17 +40,12 @@ def difference(runs: Sequence[Record]) -> Figure:
         SettingsError: no run is of a live method.
     """
     of_pairs, notes = _first_runs(runs, "difference")
-    panels = [
-        _histogram(name + on_pair, run, "difference")
-        for on_pair, first_runs in of_pairs
-        for name, run in first_runs.items()
-    ]
-    if not panels:
-        raise SettingsError(
-            "no kept run that fits is of a live method, and only these have scores before and "
-            "after adaptation: zsntta simulate --method tent"
-        )
-    return figure_of(panels, notes)
+    every = [item for _, first_runs in of_pairs for item in first_runs.items()]
+    return figure_of(
+        [_histogram(title, run, "difference") for title, run in every], notes,
+        "no kept run that fits is of a live method, and only these have scores before and after "
+        "adaptation: zsntta simulate --method tent",
+    )  # fmt: skip
 
 
 def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
@@ -68,7 +59,7 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
     """
     of_pairs, notes = _first_runs(runs, "gradients")
     panels, axes = list[Panel](), ("step", "gradient norm")
-    for title, run in [(n + on_pair, run) for on_pair, of in of_pairs for n, run in of.items()]:
+    for title, run in [item for _, first_runs in of_pairs for item in first_runs.items()]:
         every = dict[str, Series]()
         for kind in [kind for kind in _LOOK_OF if kind in run.curves["gradients"]]:
             norms = enumerate(run.curves["gradients"][kind], 1)
@@ -85,18 +76,17 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
             panels.append(Panel(title, *axes, tuple(every.values()), is_log=True))
         else:
             panels += [Panel(f"{title}: {kind}", *axes, (one,)) for kind, one in every.items()]
-    if not panels:
-        raise SettingsError(
-            "no kept run that fits has its gradients kept: "
-            "zsntta simulate --method tent --scores FILE.csv keeps them"
-        )
-    return figure_of(panels, notes)
+    return figure_of(
+        panels, notes,
+        "no kept run that fits has its gradients kept: zsntta simulate --method tent --scores "
+        "FILE.csv keeps them",
+    )  # fmt: skip
 
 
 def _first_runs(
     runs: Sequence[Record], curve: str
 ) -> tuple[list[tuple[str, dict[str, Record]]], list[str]]:
-    """The finished runs of the lowest seed that have a curve, by pair, as a title names it.
+    """The finished runs of the lowest seed that have a curve, by title, for each pair.
 
     If there are many settings, they are of those that most runs share, and a note says so.
     """
@@ -104,12 +94,12 @@ def _first_runs(
     titles, (groups, notes) = titles_of(pairs_of(tables)), lines_of(tables)
     of_pairs = []
     for pair, title in titles.items():
-        first = {}
+        first, on_pair = {}, f", {title}" * (len(titles) > 1)
         for name, rows in groups.items():
             whole = {s: run for s, run in runs_on(rows, pair).items() if not run.unfinished}
             if whole:
-                first[name] = whole[min(whole)]
-        of_pairs.append((f", {title}" * (len(titles) > 1), first))
+                first[name + on_pair] = whole[min(whole)]
+        of_pairs.append((on_pair, first))
     return of_pairs, notes
 
 

@@ -7,7 +7,7 @@ here. No NumPy.
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,75 +90,73 @@ def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
             if len(sheet.rows) > _MANY:
                 screen.out(_lines(sheet), highlight=False)
                 continue
-            cells = {name: _cells(sheet, name) for name in sheet.columns}
-            widths = {name: max(len(name), *map(len, of)) + _FRAME for name, of in cells.items()}
-            labels = [max(map(len, texts)) + _FRAME for texts in _labels(sheet)]
-            least = sum(min(length, _LEAST_LABEL + _FRAME) for length in labels) + _EDGE
-            for names in sheet.side_by_side(widths, width - sum(labels) - _EDGE):
-                needed = max(width, least + sum(widths[name] for name in names))
-                screen.width = needed if names else usual
-                screen.print(_rich(sheet, {name: cells[name] for name in names}))
+            for table, needed in _side_by_side(sheet, width):
+                screen.width = needed or usual
+                screen.print(table)
             screen.width = width
             for note in sheet.notes_on(f"A value with {_CLOSE}"):
                 screen.print(Text(printable(note)))
     return captured.get()
 
 
-def _labels(sheet: Sheet) -> Iterable[tuple[str, ...]]:
-    """The texts of each column of labels, with its head."""
-    return zip(sheet.heads, *(row[: len(sheet.heads)] for row in sheet.rows), strict=True)
-
-
 def _lines(sheet: Sheet) -> str:
     """The rows of a long sheet as lines, each column as wide as its widest text."""
-    heads = [f"{name} {head}".strip() for name, of in sheet.columns.items() for head in of]
     columns = []
-    for i, texts in enumerate(zip([*sheet.heads, *heads], *sheet.rows, strict=True)):
+    for i, texts in enumerate(zip(sheet.whole_heads, *sheet.rows, strict=True)):
         pad = str.ljust if i < len(sheet.heads) else str.rjust
         width = max(map(len, texts))
         columns.append([pad(text, width) for text in texts])
     return "\n".join(printable("  ".join(line)) for line in zip(*columns, strict=True))
 
 
-def _cells(sheet: Sheet, column: str) -> "list[Text]":
-    """The lines of a column, its heads first: what stands side by side is as wide everywhere.
+def _side_by_side(sheet: Sheet, room: int) -> "Iterator[tuple[Table, int]]":
+    """Tables of the columns that fit beside each other, and the width that each needs.
+
+    A list, which has no values, needs no width of its own.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    columns, count = list(zip(sheet.inner_heads, *sheet.rows, strict=True)), len(sheet.heads)
+    labels = [[Text(printable(text, kept="\n")) for text in texts] for texts in columns[:count]]
+    values, widths = {}, {}  # the lines of each set, its heads first
+    for name, place in sheet.places.items():
+        lines = zip(*map(_aligned, columns[place]), strict=True)
+        values[name] = [Text(" ").join(line) for line in lines]
+        widths[name] = max(len(name), len(values[name][0])) + _FRAME
+    lengths = [max(map(len, texts)) + _FRAME for texts in columns[:count]]
+    least = sum(min(length, _LEAST_LABEL + _FRAME) for length in lengths) + _EDGE
+    for names in sheet.side_by_side(widths, room - sum(lengths) - _EDGE):
+        table = Table(show_header=any(sheet.heads) or bool(names))
+        for i, (head, *_) in enumerate(labels):
+            is_whole = not names and i == 0  # the name in a list
+            table.add_column(head, overflow="fold", no_wrap=is_whole)
+        has_heads = any(values[name][0].plain.strip() for name in names)
+        for name in names:
+            parts = [Text(printable(name))] * any(names) + [values[name][0]] * has_heads
+            table.add_column(Text("\n").join(parts), justify="right", no_wrap=True)
+        for i in range(len(sheet.rows)):
+            if i in sheet.rules:
+                table.add_section()
+            table.add_row(*(of[i + 1] for of in (*labels, *map(values.__getitem__, names))))
+        yield table, max(room, least + sum(widths[name] for name in names)) if names else 0
+
+
+def _aligned(texts: Sequence[str]) -> "list[Text]":
+    """A head and values of one width, so that what stands side by side is as wide everywhere.
 
     A value has its mark behind it, or a blank where others have one: the digits stay aligned.
     """
     from rich.text import Text
 
-    place = sheet.places[column]
-    lines = [Text() for _ in (column, *sheet.rows)]
-    for values in zip(sheet.columns[column], *(row[place] for row in sheet.rows), strict=True):
-        blank = " " * any(isinstance(value, Marked | Close) for value in values)
-        marks: dict[type, str] = {Close: _CLOSE, Marked: ""}
-        texts = [value + marks.get(type(value), blank) for value in values]
-        width = max(map(len, texts)) + bool(lines[0])
-        for line, value, text in zip(lines, values, texts, strict=True):
-            style = "bold" if isinstance(value, Best) else ""
-            line.append(" " * (width - len(text))).append(text, style)
+    blank = " " * any(isinstance(text, Marked | Close) for text in texts)
+    signs: dict[type, str] = {Close: _CLOSE, Marked: ""}
+    marked = [text + signs.get(type(text), blank) for text in texts]
+    width, lines = max(map(len, marked)), []
+    for text, whole in zip(texts, marked, strict=True):
+        style = "bold" if isinstance(text, Best) else ""
+        lines.append(Text(" " * (width - len(whole))).append(whole, style))
     return lines
-
-
-def _rich(sheet: Sheet, cells: "dict[str, list[Text]]") -> "Table":
-    """The table of some columns, by what stands in their lines."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(show_header=any(sheet.heads) or bool(cells))
-    for i, head in enumerate(sheet.heads):
-        is_whole = not cells and i == 0  # the name in a list
-        table.add_column(Text(printable(head)), overflow="fold", no_wrap=is_whole)
-    has_heads = any(of[0].plain.strip() for of in cells.values())
-    for name, (heads, *_) in cells.items():
-        parts = [Text(printable(name))] * any(cells) + [heads] * has_heads
-        table.add_column(Text("\n").join(parts), justify="right", no_wrap=True)
-    for i, row in enumerate(sheet.rows):
-        if i in sheet.rules:
-            table.add_section()
-        labels = [Text(printable(label, kept="\n")) for label in row[: len(sheet.heads)]]
-        table.add_row(*labels, *(lines[i + 1] for lines in cells.values()))
-    return table
 
 
 # Markdown.
@@ -170,12 +168,11 @@ def markdown(sheets: Sequence[Sheet]) -> str:
 
 
 def _markdown(sheet: Sheet) -> str:
-    heads = [f"{name} {head}".strip() for name, of in sheet.columns.items() for head in of]
-    rule = ["---"] * len(sheet.heads) + ["---:"] * len(heads)
+    heads = sheet.whole_heads
+    rule = ["---"] * len(sheet.heads) + ["---:"] * (len(heads) - len(sheet.heads))
     above = [*sheet.above, *[f"**{_in_markdown(sheet.title)}**"] * bool(sheet.title)]
     lines = "".join(
-        f"| {' | '.join(map(_in_markdown, line))} |\n"
-        for line in ([*sheet.heads, *heads], rule, *sheet.rows)
+        f"| {' | '.join(map(_in_markdown, line))} |\n" for line in (heads, rule, *sheet.rows)
     )
     notes = "".join(f"\n{_in_markdown(note)}\n" for note in sheet.notes_on("A value in italics"))
     return "".join(f"{line}\n\n" for line in above) + lines + notes

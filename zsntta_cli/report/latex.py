@@ -51,10 +51,9 @@ def _tabulars(sheet: Sheet) -> Iterator[str]:
     """The tabulars of a sheet: what fits beside each other, and as many rows as a page has."""
     count, places = len(sheet.heads), sheet.places
     rows = [[*map(_folded, row[:count]), *row[count:]] for row in sheet.rows]
-    heads = [*sheet.heads, *(head for heads in sheet.columns.values() for head in heads)]
     letters = [
         2 + max(len(line) for text in texts for line in text.split("\n"))
-        for texts in zip(heads, *rows, strict=True)
+        for texts in zip(sheet.inner_heads, *rows, strict=True)
     ]
     widths = {name: sum(letters[place]) for name, place in places.items()}
     for names in sheet.side_by_side(widths, _WIDEST - sum(letters[:count])):

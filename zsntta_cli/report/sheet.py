@@ -62,6 +62,17 @@ class Sheet:
         self.rows.append(row)
 
     @property
+    def inner_heads(self) -> list[str]:
+        """The heads of labels and values."""
+        return [*self.heads, *(head for heads in self.columns.values() for head in heads)]
+
+    @property
+    def whole_heads(self) -> list[str]:
+        """The same, those of values with the name of their column."""
+        of_values = (f"{name} {head}" for name, heads in self.columns.items() for head in heads)
+        return [*self.heads, *map(str.strip, of_values)]
+
+    @property
     def places(self) -> dict[str, slice]:
         """Where in a row the values of each column stand."""
         places, end = {}, len(self.heads)

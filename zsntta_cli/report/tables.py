@@ -7,7 +7,8 @@ numbers come from the frame (results/frame.py); forms.py draws the sheets.
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import datasets
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Replay
 
 _FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
-_OF_STREAMS = {field.name for field in fields(StreamSettings)}  # no settings of a method
+_OF_NO_METHOD = {*StreamSettings.__dataclass_fields__, PRESET, "prompt"}  # settings
 _NO_SET = "-"  # heads the column of streams that are all clean
 _INJECTED = "°"
 _RECALL = {"acc_n": "Recall"}  # what `flags` calls it: of the samples to look at
@@ -93,49 +94,54 @@ def sheets(records: Iterable[Record], view: View) -> list[Sheet]:
 
 def table_sheet(table: ResultTable, view: View) -> Sheet:
     """The sheet of a table of the frame, with what a reader of it has to know."""
-    varying, metrics = table.varying, view.shown.values()
+    varying, metrics = table.varying, list(view.shown.values())
     columns = [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
     columns.sort(key=lambda name: view.is_average_first and name != AVERAGE)
-    texts: dict[ResultRow, dict[str, list[str]]] = {row: {} for row in table.rows}
-    for rows in table.contests():
-        for column in columns:
-            for metric in metrics:
-                for row, _, text in compared(table, rows, column, metric, view.spread):
-                    if column == AVERAGE or row.on(column):
-                        texts[row].setdefault(column or _NO_SET, []).append(text)
+    texts = _texts(table, columns, view)
     heads = ("Noise" if name == "ratio" else frame.setting_name(name) for name in varying)
     sheet = Sheet(
         _title(table, varying), ["Method", *heads],
         dict.fromkeys((name or _NO_SET for name in columns), tuple(view.shown)),
         caption=view.caption, reference=view.reference, command=view.command,
     )  # fmt: skip
-    names = {row: view.labels.get(row.method, row.method) for row in table.rows}
-    has_groups = len({row.method for row in names}) < len(table.rows)
-    lacking, references, injected = list[str](), dict[str, None](), dict[str, None]()
-    spreads, records, last = list[str](), list[Record](), ""
-    for row, name in names.items():
-        records += row.records
-        settings = [frame.shown(key, row.settings.get(key)) for key in varying]
-        label = name
+    has_groups = len({row.method for row in table.rows}) < len(table.rows)
+    notes, injected, last = dict[str, None](), dict[str, None](), ""
+    for row in table.rows:
+        name = label = view.labels.get(row.method, row.method)
         if any(run.counts.get("noise") for run in row.records):
             injected[str(row.settings["noise"])] = None
             label = Marked(name + _INJECTED)
-        sheet.add([label, *settings], texts[row], has_groups and bool(last) and last != label)
+        labels = [label, *(frame.shown(key, row.settings.get(key)) for key in varying)]
+        sheet.add(labels, texts[row], has_groups and bool(last) and last != label)
         last = label
-        if AVERAGE in columns:
-            if lacks := row.average(table.columns, next(iter(metrics)).name).lacks:
-                lacking.append(f"{', '.join([label, *settings])} has no average: it has {lacks}.")
-            if any("±" in text for text in texts[row][AVERAGE]):
-                spreads = [_SPREADS[view.spread]]
+        lacks = row.average(table.columns, metrics[0].name).lacks if AVERAGE in columns else ""
+        if lacks:
+            sheet.notes.append(f"{', '.join(labels)} has no average: it has {lacks}.")
         if row.advantage:
             said = f"{name} {row.advantage}, so it is shown for reference, and never marked."
-            references[said] = None
+            notes[said] = None
     if injected:
         what = f"{_INJECTED} marks a method into whose streams noise images"
-        references[f"{what} ({', '.join(injected)}) were injected; no metric counts these."] = None
-    of_runs, swept = run_notes(records, metrics), _swept(texts)
-    sheet.notes = [*lacking, *references, *of_runs, *swept, *spreads]
+        notes[f"{what} ({', '.join(injected)}) were injected; no metric counts these."] = None
+    records = [record for row in table.rows for record in row.records]
+    sheet.notes += [*notes, *run_notes(records, metrics), *_swept(table, texts)]
+    if any("±" in text for of_row in texts.values() for text in of_row.get(AVERAGE, ())):
+        sheet.notes.append(_SPREADS[view.spread])
     return sheet
+
+
+def _texts(
+    table: ResultTable, columns: Sequence[str], view: View
+) -> dict[ResultRow, dict[str, list[str]]]:
+    """The texts of all rows by column, marked among rows that saw the same samples."""
+    texts: dict[ResultRow, dict[str, list[str]]] = {row: {} for row in table.rows}
+    for rows in table.contests():
+        for column in columns:
+            for metric in view.shown.values():
+                for row, _, text in compared(table, rows, column, metric, view.spread):
+                    if column == AVERAGE or row.on(column):
+                        texts[row].setdefault(column or _NO_SET, []).append(text)
+    return texts
 
 
 def compared(
@@ -199,18 +205,15 @@ def run_notes(records: Iterable[Record], shown: Iterable[Metric]) -> list[str]:
     return [*of_few, *stopped, *strongest(notes, without)]
 
 
-def _swept(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
+def _swept(table: ResultTable, texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
     """Which methods are the best of several settings that were run on the reported streams."""
     swept: dict[str, dict[str, None]] = {}
-
-    def kind(row: ResultRow) -> Any:
-        return row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
-
-    for rows in frame.grouped(texts, kind).values():
-        if any(type(text) is Best for row in rows for of in texts[row].values() for text in of):
-            for name in frame.varying(rows)[rows[0].method]:
-                if name not in _OF_STREAMS and not name.startswith(frame.FEATURES_OF):
-                    swept.setdefault(rows[0].method, {})[frame.setting_name(name)] = None
+    for contest in table.contests():
+        for method, rows in frame.grouped(contest, attrgetter("method")).items():
+            shown = [text for row in rows for of in texts[row].values() for text in of]
+            for name in frame.varying(rows)[method] if Best in map(type, shown) else ():
+                if name not in _OF_NO_METHOD and not name.startswith(frame.FEATURES_OF):
+                    swept.setdefault(method, {})[frame.setting_name(name)] = None
     return [
         f"Several settings of {method} ({', '.join(names)}) were run on the streams that this "
         f"table reports, so the best of them is optimistic: choose settings on other sets, as "
@@ -243,62 +246,40 @@ def usual(table: ResultTable) -> ResultTable:
 
 # Recorded runs beside the same runs made here.
 
+_FACTS = ("method", "settings", "encoder", "id_set", "ood_set", "ratio", "seed")
+
 
 def render_both(
     repeated: Sequence["Repeated"], notes: Sequence[str], form: str, view: View, to_file: bool
 ) -> str:
     """Old and new results as a text in one of FORMS; csv and json have a row per metric."""
-    if not FORMS[form].of_rows:
-        both = _sheets_of_both(repeated, view)
-        both[-1].notes += notes
-        return in_form(form, both, to_file=to_file)
+    from zsntta_cli.results import tidy
+
+    sheet = Sheet(
+        "Recorded results and those here", ("Method", "ID set", "OOD set", "Noise", "Seed"),
+        dict.fromkeys(view.shown, ("Old", "New", "Difference")), command=view.command,
+    )  # fmt: skip
     rows: list[Row] = []
-    for old_run, new_run in repeated:
-        run = new_run.settings
-        facts = {
-            "method": run.method, "encoder": run.encoder, "id_set": run.id_set,
-            "ood_set": run.ood_set, "ratio": run.stream.ratio, "seed": run.stream.seed,
-        }  # fmt: skip
-        for name in METRICS:
-            old, new = old_run.metric(name), new_run.metric(name)
-            values = {"old": old, "new": new, "difference": new - old}
-            shown = {key: None if math.isnan(value) else value for key, value in values.items()}
-            if {*shown.values()} != {None}:
-                rows.append({**facts, "metric": name, **shown})
-    return in_form(form, (), rows, to_file)
-
-
-def _sheets_of_both(repeated: Sequence["Repeated"], view: View) -> list[Sheet]:
-    """A sheet for each ID set and encoder, with a row for each method, settings and OOD set.
-
-    Its values are old and new means, and the difference, over the seeds that both have.
-    """
-    olds, drawn = {new.settings: old for old, new in repeated}, []
-    for table in frame.tables(new for _, new in repeated):
-        sheet = Sheet(
-            f"ID: {table.id_set}, {table.encoder}: recorded results and those here",
-            ("Method", "OOD set"), dict.fromkeys(view.shown, ("Old", "New", "Difference")),
-            command=view.command,
-        )  # fmt: skip
-        varying = frame.varying(table.rows)
-        for row in table.rows:
-            label = frame.label(row, varying[row.method], ())
-            for ood_set, runs in row.runs.items():
-                values = {}
-                for head, metric in view.shown.items():
-                    by_seed = row.by_seed(ood_set, metric.name)
-                    new = frame.fold(by_seed)
-                    old = frame.fold({s: olds[runs[s].settings].metric(metric) for s in by_seed})
-                    text = metric.text(abs(new.mean - old.mean))
-                    is_something = bool(text.strip("-0."))  # else it has no sign
-                    sign = ("-" if new.mean < old.mean else "+") * is_something
-                    means = (metric.text(value.mean, value.std) for value in (old, new))
-                    values[head] = [*means, sign + text]
-                sheet.add([label, ood_set or "-"], values)
-        records = [record for row in table.rows for record in row.records]
-        sheet.notes += run_notes(records, view.shown.values())
-        drawn.append(sheet)
-    return drawn
+    new_runs = [new for _, new in repeated]
+    for (old, new), tidy_row in zip(repeated, tidy.run_rows(new_runs), strict=True):
+        facts = {name: tidy_row[name] for name in _FACTS}
+        values = {}
+        for name, metric in METRICS.items():
+            both = old.metric(metric), new.metric(metric), new.metric(metric) - old.metric(metric)
+            shown = [None if math.isnan(value) else value for value in both]
+            if {*shown} != {None}:
+                keys = ("old", "new", "difference")
+                rows.append({**facts, "metric": name, **dict(zip(keys, shown, strict=True))})
+            texts = [
+                metric.text(value) for value in (*both[:2], round(both[2], 4) + 0.0)
+            ]  # no -0.00
+            values[metric] = texts
+        method = f"{facts['method']} {facts['settings']}".replace(";", " ").strip()
+        noise, seed = frame.shown("ratio", facts["ratio"]), str(facts["seed"])
+        labels = method, facts["id_set"], facts["ood_set"] or _NO_SET, noise, seed
+        sheet.add(labels, {head: values[metric] for head, metric in view.shown.items()})
+    sheet.notes = [*run_notes(new_runs, view.shown.values()), *notes]
+    return in_form(form, [sheet], rows, to_file)
 
 
 # By class: how many images of each are classified right, called noise, taken for another.

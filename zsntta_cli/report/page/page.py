@@ -1,6 +1,7 @@
 """The report page: one file that loads nothing, and is readable without its script."""
 
 import base64
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +27,6 @@ ACCURACIES = (
     "share of OOD samples that are called noise, Acc_H their harmonic mean. ± is the standard "
     "deviation over seeds; a seed is an order of the stream."
 )
-_BEYOND, _UNTESTED = "yes", "not tested: fewer than 5 seeds in common"
 
 
 class ReportPage(NamedTuple):
@@ -36,6 +36,15 @@ class ReportPage(NamedTuple):
     runs: int
     rows: int
     left_out: Sequence[str]  # what is not on it, and why
+
+
+class Part(NamedTuple):
+    """A part of a section: a paragraph, a table, a folded table with its summary, or a figure."""
+
+    text: str = ""  # the paragraph, the summary, or the caption
+    sheet: Sheet | None = None
+    image: str = ""  # SVG in base64
+    alt: str = ""
 
 
 def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = None) -> ReportPage:
@@ -53,53 +62,44 @@ def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = N
     rows = [row for table in tables for row in table.rows]
     records = [record for row in rows for record in row.records]
     sections = {
-        "In short": _in_short(shown),
-        "Results": _joined(_results(tables, shown)),
-        "How it was made": _joined(_made(tables, records)),
-    }
+        "In short": list(_in_short(shown)), "Results": list(_results(tables, shown)),
+        "How it was made": list(_made(tables, records)),
+    }  # fmt: skip
     html = document(
         __package__, "page", title=title, about=_about(records, left_out),
-        sections=[(name, part) for name, part in sections.items() if part],
+        sections={name: parts for name, parts in sections.items() if parts},
+        drawn=lambda sheet: Markup(html_table(sheet)),
     )  # fmt: skip
     return ReportPage(html, len(records), sum(len(row.runs) for row in rows), left_out)
 
 
 def _about(records: Sequence[Record], left_out: Sequence[str]) -> list[str]:
     """What the page shows and what not."""
-    runs, parts = [run.settings for run in records], [f"{counted(len(records), 'run')}."]
+    runs, line = [run.settings for run in records], f"{counted(len(records), 'run')}."
     for what, name in {"Methods": "method", "ID sets": "id_set", "Encoders": "encoder"}.items():
-        parts.append(f"{what}: {', '.join(dict.fromkeys(getattr(run, name) for run in runs))}.")
-    lines = [" ".join(parts)]
+        line += f" {what}: {', '.join(dict.fromkeys(getattr(run, name) for run in runs))}."
+    lines = [line]
     if stopped := sum(record.unfinished > 0 for record in records):
         many = counted(stopped, "run")
         lines.append(f"Stopped before its end: {many}. What was stopped enters no mean.")
     return lines + [f"Left out: {reason}." for reason in left_out]
 
 
-def _in_short(tables: Sequence[ResultTable]) -> Markup:
+def _in_short(tables: Sequence[ResultTable]) -> Iterator[Part]:
     """Which method has the highest mean Acc_H, where, and whether seeds explain it."""
     heads = ("ID set", "Noise", "Highest", "Acc_H", "Next", "Acc_H", "Beyond seeds")
     sheet = Sheet("The highest mean Acc_H at each noise ratio", heads)
-    wins, beyond = Counter[str](), Counter[str]()
-    for table in tables:
-        for labels in _firsts(table):
-            sheet.rows.append(labels)
-            wins[labels[2]] += 1
-            beyond[labels[2]] += labels[-1] == _BEYOND
-    if not wins:
-        return Markup("")
-    sentences = [
-        f"{method} has the highest mean Acc_H in {count} of {len(sheet.rows)} comparisons of "
-        f"methods (an ID set at a noise ratio), in {beyond[method]} of them beyond what seeds "
-        f"explain."
-        for method, count in wins.most_common()
-    ]
+    sheet.rows = [labels for table in tables for labels in _firsts(table)]
+    for method, count in Counter(labels[2] for labels in sheet.rows).most_common():
+        over = f"{count} of {len(sheet.rows)} comparisons of methods (an ID set at a noise ratio)"
+        yield Part(f"{method} has the highest mean Acc_H in {over}.")
     sheet.notes.append(
         "Means are over the OOD sets of a table and its seeds. Beyond seeds: Student's paired t "
         "test over seeds at 5 %, corrected for the number of rivals (Holm). Seeds say nothing "
         "about other sets."
     )
-    return _paragraphs(sentences) + Markup(html_table(sheet))
+    if sheet.rows:
+        yield Part(sheet=sheet)
 
 
 def _firsts(table: ResultTable) -> Iterator[list[str]]:
@@ -114,7 +114,7 @@ def _firsts(table: ResultTable) -> Iterator[list[str]]:
             continue
         (_, highest, first), (following, second, next_best) = rivals[0], rivals[len(best)]
         is_tested = paired_t_test(highest.by_seed, second.by_seed) is not None
-        verdict = _BEYOND if is_tested else _UNTESTED
+        verdict = "yes" if is_tested else "not tested: fewer than 5 seeds in common"
         if close := [row.method for row, _, text in rivals if isinstance(text, Close)]:
             verdict = f"no: not told apart from {', '.join(close)}"
         yield [
@@ -123,54 +123,46 @@ def _firsts(table: ResultTable) -> Iterator[list[str]]:
         ]  # fmt: skip
 
 
-def _results(tables: Sequence[ResultTable], shown: Sequence[ResultTable]) -> Iterator[Markup]:
-    """For each ID set and encoder its table, a figure and, folded, what else there is."""
-    yield _paragraphs([ACCURACIES])
+def _results(tables: Sequence[ResultTable], shown: Sequence[ResultTable]) -> Iterator[Part]:
+    """For each ID set and encoder its table, a figure and, folded, what else there is.
+
+    The average of a table, beside the methods, is seen before the table is scrolled.
+    """
+    yield Part(ACCURACIES)
+    accuracies, detection = (View(name, is_average_first=True) for name in ("accuracy", "ood"))
     for whole, table in zip(tables, shown, strict=True):
-        decided, noisy = (
-            [row for row in table.rows if row.decides],
-            [r for r in table.rows if r.ratio],
-        )
-        others = [row for row in whole.rows if row not in table.rows]
-        if decided:
-            decisions = replace(table, rows=decided)
-            yield _table(decisions)
-            yield _figure(decisions)
-        if noisy:
-            said = "How the scores rank ID and OOD samples"
-            yield _folded(said, _table(replace(table, rows=noisy), "ood"))
+        decided = replace(table, rows=[row for row in table.rows if row.decides])
+        noisy = replace(table, rows=[row for row in table.rows if row.ratio])
+        others = replace(whole, rows=[row for row in whole.rows if row not in table.rows])
+        if decided.rows:
+            yield Part(sheet=table_sheet(decided, accuracies))
+            yield from _figure(decided)
+        if noisy.rows:
+            yield Part("How the scores rank ID and OOD samples", table_sheet(noisy, detection))
         if (by_class := classes_sheet(table)).rows:
-            yield _folded(by_class.title, html_table(by_class))
-        if others:
-            said = f"Other settings of the same methods: {counted(len(others), 'row')}"
-            yield _folded(said, _table(replace(whole, rows=others)))
+            yield Part(by_class.title, by_class)
+        if others.rows:
+            said = f"Other settings of the same methods: {counted(len(others.rows), 'row')}"
+            yield Part(said, table_sheet(others, accuracies))
 
 
-def _table(table: ResultTable, report: str = "accuracy") -> Markup:
-    """A table whose average, beside the methods, is seen before the table is scrolled."""
-    return Markup(html_table(table_sheet(table, View(report, is_average_first=True))))
-
-
-def _figure(table: ResultTable) -> Markup:
+def _figure(table: ResultTable) -> Iterator[Part]:
     """Acc_H against the noise ratio; of a single ratio the methods' means over the sets."""
     from zsntta_cli.report.drawing import PAGE, drawn
 
     runs = [run for row in table.rows for run in row.records if row.ratio]
     ratios = {row.ratio for row in table.rows if row.ratio and not isinstance(row.ratio, str)}
     what = "Acc_H against the noise ratio" if len(ratios) > 1 else "Mean accuracies"
-    try:
+    with contextlib.suppress(SettingsError):  # a method alone, or scores that decide nothing
         figure = ratio(runs) if len(ratios) > 1 else means(runs)
-    except SettingsError:  # a method alone, or scores that decide nothing
-        return Markup("")
-    content = base64.b64encode(drawn(figure, "svg", PAGE, has_outlines=False)).decode()
-    name, panels = f"{what}, ID: {table.id_set}, {table.encoder}", [p.title for p in figure.panels]
-    return Markup(
-        '<figure><img alt="{}: {}" src="data:image/svg+xml;base64,{}">'
-        "<figcaption>{}.</figcaption></figure>\n{}"
-    ).format(name, "; ".join(panels), content, name, _paragraphs(figure.sentences))
+        name = f"{what}, ID: {table.id_set}, {table.encoder}"
+        image = base64.b64encode(drawn(figure, "svg", PAGE, has_outlines=False)).decode()
+        titles = "; ".join(panel.title for panel in figure.panels)
+        yield Part(name, image=image, alt=f"{name}: {titles}")
+        yield from map(Part, figure.sentences)
 
 
-def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[Markup]:
+def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[Part]:
     """The commands of each row, the features that were read, and by which versions."""
     for table in tables:
         title = f"The commands: ID: {table.id_set}, {table.encoder}"
@@ -185,7 +177,7 @@ def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[
             peak = max(run.memory for run in runs) / 2**20
             values = {"": [str(len(runs)), f"{seconds:.3g}", f"{peak:,.0f}"]}
             sheet.add([name, frame.shown("ratio", row.ratio), typed, devices], values)
-        yield _folded(title, html_table(sheet))
+        yield Part(title, sheet)
     features, days = Counter[tuple[str, ...]](), dict[tuple[str, ...], list[str]]()
     for record in records:
         encoder = record.settings.encoder
@@ -203,19 +195,4 @@ def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[
         read.rows.append([*key, str(features[key])])
     for key, on in sorted(days.items()):
         made.rows.append([*key, min(on), max(on), str(len(on))])
-    for sheet in (read, made):
-        if sheet.rows:
-            yield _folded(sheet.title, html_table(sheet))
-
-
-def _joined(parts: Iterable[Markup]) -> Markup:
-    return Markup("").join(parts)
-
-
-def _folded(summary: str, html: str) -> Markup:
-    folded = Markup("<details><summary>{}</summary>{}</details>\n")
-    return folded.format(summary, Markup(html))
-
-
-def _paragraphs(sentences: Sequence[str]) -> Markup:
-    return Markup("\n").join(Markup("<p>{}</p>").format(text) for text in sentences)
+    yield from (Part(sheet.title, sheet) for sheet in (read, made) if sheet.rows)
