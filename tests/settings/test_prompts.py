@@ -5,7 +5,6 @@ import pytest
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings.prompts import (
     averaged_prompt,
-    class_prompts,
     ensembles,
     prompt_label,
     prompt_template,
@@ -25,11 +24,6 @@ def test_ensembles_are_open_clips():
     for name in ensembles():
         assert prompt_template(name) == name
         assert templates_of(name) == ensembles()[name]
-
-
-def test_what_stands_for_several_is_no_template():
-    with pytest.raises(SettingsError, match=r"stands for several templates: give one"):
-        class_prompts("clip-80", ["cat"])
 
 
 def test_templates_that_are_averaged_may_be_named_and_count_once():

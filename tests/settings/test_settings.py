@@ -1,4 +1,4 @@
-"""Settings are of their types and within their ranges; the families of sets; near misses."""
+"""Settings are of their types and within their ranges; ratios as texts; the families of sets."""
 
 import dataclasses
 import math
@@ -86,6 +86,22 @@ def test_every_setting_has_a_help_text_and_its_default_is_a_value_of_it():
     for kind, field in FIELDS:
         assert field.metadata["about"], field.name
         assert kind(**{field.name: field.default}), field.name
+
+
+def test_equal_ratios_are_one_however_they_are_written():
+    assert (
+        StreamSettings(ratio="0.25") == StreamSettings(ratio=".250") == StreamSettings(ratio=0.25)
+    )
+
+
+@pytest.mark.parametrize("text", [
+    "", "half", "1", "1.5", "-0.1", "nan", "inf", "0.1..0.7", "0.1-0.7", "steps:0.1,0.5", "Natural",
+    "natural:0.5", " 0.5", "0.5\n",
+])  # fmt: skip
+def test_what_is_no_ratio(text):
+    with pytest.raises(SettingsError, match="ratio is ") as error:
+        StreamSettings(ratio=text)
+    assert "\n" not in str(error.value)
 
 
 FAMILY = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "imagenet-r")

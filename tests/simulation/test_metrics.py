@@ -88,32 +88,6 @@ def test_detection_is_scikit_learns(pairs):
         assert result[name] == fpr[np.argmax(tpr >= 0.95)]
 
 
-def test_fpr95_by_hand():
-    # 20 ID scores 1 … 20; 95 % of them are kept at 2; one of two OOD samples is above it. Both OOD
-    # samples are at 10 or below, and so are 10 of the ID samples.
-    score = np.append(np.arange(1, 21), [1.5, 10.0])
-    result = detection(score, np.append(np.ones(20, bool), [False, False]))
-    assert (result.fpr95, result.fpr95_ood) == (0.5, 0.5)
-    further = detection(np.append(score[:-1], 15.0), np.append(np.ones(20, bool), [False, False]))
-    assert (further.fpr95, further.fpr95_ood) == (0.5, 0.75), "they can disagree"
-
-
-def test_open_set_metrics_by_hand():
-    # By score: ID right, OOD, ID wrong, ID right, OOD; the last two are called noise.
-    samples = Judged(
-        np.array([0, -1, 1, 2, -1]), np.array([0, 0, 0, 2, 1]),
-        np.array([False, False, False, True, True]), np.array([0.9, 0.8, 0.7, 0.6, 0.5]),
-    )  # fmt: skip
-    result = measure(samples)
-    assert result["detection"].id_accuracy == pytest.approx(2 / 3)
-    # The first is above both OOD samples, the other above one: of 3 x 2 pairs 3.
-    assert result["detection"].oscr == pytest.approx(1 / 2)
-    # Only the first accepted: 1/3 and 1. Down to the fourth: 2/3 and 1/2, the harmonic mean 4/7.
-    assert result["detection"].best_acc_h == pytest.approx(4 / 7)
-    # Online: 1/3 and 1/2.
-    assert result["accuracies"].acc_h_gap == pytest.approx(4 / 7 - 2 / 5)
-
-
 def judged(rows, is_probability=False):
     """Samples of scores, labels (-1: OOD), whether the class is right, and decisions."""
     score, labels, is_named, noise = map(np.array, zip(*rows, strict=True))
@@ -184,15 +158,3 @@ def test_calibration_is_that_of_references(rows):
     brier = brier_score_loss(is_named, of_class, pos_label=True)
     assert result.brier_class == pytest.approx(brier)
     assert result.ece_class == pytest.approx(slow_ece(of_class, is_named))
-
-
-def test_calibration_by_hand():
-    # P(noise) 0.1, 0.1, 0.1, 0.9, of which the last two are noise: off by 0.7/3 in a bin, 0.1.
-    rows = [(0.9, 0, True, False), (0.9, 1, False, False), (0.9, -1, False, False),
-            (0.1, -1, False, True)]  # fmt: skip
-    result = measure(judged(rows, is_probability=True))["detection"]
-    assert result.ece_noise == pytest.approx((0.7 + 0.1) / 4)
-    assert result.brier_noise == pytest.approx((0.01 + 0.01 + 0.81 + 0.01) / 4)
-    # P(class) 0.9 and 0.9, of which one is right.
-    assert result.ece_class == pytest.approx(0.4)
-    assert result.brier_class == pytest.approx((0.01 + 0.81) / 2)

@@ -162,20 +162,6 @@ def test_answers_that_cannot_be_kept_stop_no_live_run(root, monkeypatch):
     assert not answer_files(root)
 
 
-def test_views_by_the_stream_are_another_run_that_keeps_nothing(root):
-    ask(root)
-    by_stream = [tpt_run(views_by="stream", seed=seed, pipeline="all") for seed in (0, 1)]
-    assert live_among(root, by_stream) == set(by_stream)
-    before = [path.read_bytes() for path in answer_files(root)]
-    scores = []
-    for run in by_stream:
-        replay = Simulator(root, session).replay(run)
-        order = np.lexsort((replay.stream.row, replay.stream.kind))
-        scores.append(replay.decisions.id_score[order])
-    assert not np.array_equal(*scores)  # the same images, other views
-    assert [path.read_bytes() for path in answer_files(root)] == before
-
-
 def test_answers_on_other_features_are_not_used(root):
     ask(root)
     [shapes] = (root / "tiny").glob("shapes.*.tpt")

@@ -30,7 +30,7 @@ def folder_name(choice: EncoderChoice) -> str:
     Files of weights are told apart by their content, as downloads from the hub all have the same
     name: the folder name ends with digits of the digest.
     """
-    if choice.folder or not choice.is_file:
+    if choice.folder or not choice.file:
         return choice.slug
     weights = Path(choice.pretrained).absolute()
     status = weights.stat()

@@ -135,7 +135,7 @@ def _of_file(choice: EncoderChoice, tokenize: Callable[..., "torch.Tensor"]) -> 
     import open_clip
     import torch
 
-    tag = {} if choice.is_file else _tag(choice)
+    tag = {} if choice.file else _tag(choice)
     path = _download(tag) if tag else Path(choice.pretrained)
     is_archive = False  # TorchScript, which only OpenAI's own files are
     if zipfile.is_zipfile(path):
@@ -231,7 +231,7 @@ def activation_note(choice: EncoderChoice) -> str | None:
     name = choice.model.removesuffix(_QUICK_GELU)
     is_quick = choice.model != name
     twin = name if is_quick else name + _QUICK_GELU
-    if not choice.is_file or twin not in open_clip.list_models():
+    if not choice.file or twin not in open_clip.list_models():
         return None
     used, other = ("QuickGELU", "GELU") if is_quick else ("GELU", "QuickGELU, as OpenAI's")
     return (
@@ -370,14 +370,14 @@ def check_named(choice: EncoderChoice) -> None:
         raise EncoderError(f"{clause}.")
     path = Path(choice.pretrained)
     is_path = len(path.parts) > 1 or path.suffix in _CHECKPOINTS
-    if is_path and not choice.is_file:
+    if is_path and not choice.file:
         raise EncoderError(f"pretrained is '{choice.pretrained}', which is no file.")
 
 
 def weights_request(choice: EncoderChoice) -> dict[str, Any]:
     """The part of an encoder's identity that is known without loading it."""
     request: dict[str, Any] = {"model": choice.model, "precision": choice.precision}
-    if choice.is_file:  # its digest identifies it, wherever it lies
+    if choice.file:  # its digest identifies it, wherever it lies
         return {**request, "weights_sha256": sha256(Path(choice.pretrained))}
     digest = {"weights_sha256": sha256(_TINY_WEIGHTS)} if choice.model == TINY else {}
     return {**request, "pretrained": choice.pretrained, **digest}

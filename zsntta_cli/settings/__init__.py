@@ -25,16 +25,14 @@ FLOAT16 = "float16"
 STORES = (FLOAT16, "float32")  # types of image features in files
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
 _EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # the source of weights without a tag
-
-
 CHECKPOINT = "hf:"  # a model of transformers: hf:ORG/NAME, or hf:/FOLDER, hf:./FOLDER, hf:~/FOLDER
-_FOLDER = re.compile(rf"{CHECKPOINT}(?=[/.~])")
 
 
 def hub_folder(model: str) -> Path | None:
     """The folder of a model of transformers, if its name is the path of one."""
-    match = _FOLDER.match(model)
-    return Path(model[match.end() :]).expanduser() if match else None
+    name = model.removeprefix(CHECKPOINT)
+    is_path = name != model and name.startswith(("/", ".", "~"))
+    return Path(name).expanduser() if is_path else None
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class EncoderChoice(Settings):
         """The folder name of this encoder's features, without the digits of a file's digest."""
         if self.folder:
             return self.folder
-        weights = Path(self.pretrained).stem if self.is_file else self.pretrained
+        weights = Path(self.pretrained).stem if self.file else self.pretrained
         complete = self.has_own_weights or ":" in self.model  # names its weights already
         folder = hub_folder(self.model)
         model = f"{CHECKPOINT}{folder.name}" if folder else self.model
@@ -95,14 +93,9 @@ class EncoderChoice(Settings):
         return " ".join(words)
 
     @property
-    def is_file(self) -> bool:
-        """Whether `pretrained` is the path of a file and not a tag."""
-        return Path(self.pretrained).is_file()
-
-    @property
-    def file(self) -> str | None:
-        """The path of the file that `pretrained` is, if it is one."""
-        return self.pretrained if self.is_file else None
+    def file(self) -> str:
+        """The path of the file that `pretrained` is; empty for a tag."""
+        return self.pretrained if Path(self.pretrained).is_file() else ""
 
 
 # Sec. 5.1 and the table of backbones.
@@ -159,7 +152,7 @@ class LiveSettings(MachineSettings):
 
     data_root: Path = option(DATA, "Folder of the data sets.")  # noqa: RUF009
     datasets: tuple[str, ...] = option((), "NAME=PATH of a set's images.", name="dataset")
-    weights: str | None = None  # the path of the file of weights, if it has moved
+    weights: str = ""  # the path of the file of weights, if it has moved
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data_root", Path(self.data_root))
