@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sheets import sheets_of_any_size
 
 from zsntta_cli.report.forms import in_form
-from zsntta_cli.report.sheet import AVERAGE, Sheet
+from zsntta_cli.report.sheet import AVERAGE, Best, Close, Sheet
 
 
 def on_terminal(sheet, width):
@@ -57,6 +57,14 @@ def test_in_a_file_a_table_is_as_wide_as_it_needs():
     lines = in_form("table", [sheet], to_file=True).splitlines()
     assert lines[1].split("┃")[-2].strip() == AVERAGE
     assert lines[-2].count("81.50±0.25") == 33
+
+
+def test_digits_are_aligned_whatever_has_a_mark():
+    rows = [["a", Close("83.40±0.18")], ["b", "83.53±0.09"], ["c", Best("9.00")]]
+    lines = on_terminal(Sheet("", ("Method",), {"svhn": ("Acc_H",)}, rows), 80)
+    shown = [line for line in lines if line.startswith("│")]
+    ends = [line.index(text) + len(text) for line, (_, text) in zip(shown, rows, strict=True)]
+    assert len({*ends}) == 1
 
 
 def test_a_single_metric_stands_in_the_title_once():

@@ -123,7 +123,10 @@ def _side_by_side(sheet: Sheet, room: int) -> "Iterator[tuple[Table, int]]":
     for name, place in sheet.places.items():
         lines = zip(*map(_aligned, columns[place]), strict=True)
         values[name] = [Text(" ").join(line) for line in lines]
-        widths[name] = max(len(name), len(values[name][0])) + _FRAME
+        width = max(len(name), len(values[name][0]))
+        for line in values[name]:  # rich would cut the blanks at their ends, aligned to the right
+            line.pad_left(width - len(line))
+        widths[name] = width + _FRAME
     lengths = [max(map(len, texts)) + _FRAME for texts in columns[:count]]
     least = sum(min(length, _LEAST_LABEL + _FRAME) for length in lengths) + _EDGE
     for names in sheet.side_by_side(widths, room - sum(lengths) - _EDGE):
@@ -133,8 +136,9 @@ def _side_by_side(sheet: Sheet, room: int) -> "Iterator[tuple[Table, int]]":
             table.add_column(head, overflow="fold", no_wrap=is_whole)
         has_heads = any(values[name][0].plain.strip() for name in names)
         for name in names:
-            parts = [Text(printable(name))] * any(names) + [values[name][0]] * has_heads
-            table.add_column(Text("\n").join(parts), justify="right", no_wrap=True)
+            above = Text(printable(name).rjust(widths[name] - _FRAME))
+            parts = [above] * any(names) + [values[name][0]] * has_heads
+            table.add_column(Text("\n").join(parts), no_wrap=True)
         for i in range(len(sheet.rows)):
             if i in sheet.rules:
                 table.add_section()
