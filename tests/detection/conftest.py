@@ -2,7 +2,6 @@ import pytest
 from made import Notes
 
 from zsntta_cli.datasets.tree import LeftOut
-from zsntta_cli.detection import encoding as module
 from zsntta_cli.detection import sources
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.encoders.clip import Encoder
@@ -13,7 +12,7 @@ from zsntta_cli.settings import EncoderChoice
 def passes(monkeypatch, tiny):
     """How many images were encoded, files read, and encoders loaded."""
     seen = {"encoded": 0, "read": 0, "loaded": 0}
-    plain, read = Encoder.encode_pixels, module._read
+    plain, read = Encoder.encode_pixels, sources.read_input
 
     def encode(self, pixels):
         seen["encoded"] += len(pixels)
@@ -29,7 +28,7 @@ def passes(monkeypatch, tiny):
 
     monkeypatch.setattr(Encoder, "encode_pixels", encode)
     monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
-    monkeypatch.setattr(module, "_read", reads)
+    monkeypatch.setattr(sources, "read_input", reads)
     monkeypatch.setattr(sources, "_SETTLED", 0.0)  # ctime cannot be set back
     return seen
 
@@ -45,8 +44,8 @@ def encoding(tmp_path):
 def encoded(tmp_path):
     """Encode the images of a folder as a process of its own does."""
 
-    def encode(root, features=tmp_path / "features"):
-        given = Encoding(EncoderChoice("tiny"), features, "cpu", 2, Notes())
+    def encode(root):
+        given = Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Notes())
         with given.store:
             [photos] = sources.photos_of([str(root)], LeftOut())
             given.encode(photos)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import at_once
+from made import at_once, refused
 from small_detectors import (
     COUNT,
     DIM,
@@ -35,9 +35,6 @@ def pickled(one):
     return pickle.loads(pickle.dumps(one))
 
 
-# --- as a replay
-
-
 @pytest.mark.parametrize("method", SMALL)
 def test_what_is_measured_is_what_is_served(cache, method):
     """Decisions on cached features, one by one, are those of `simulate` on the same stream."""
@@ -45,20 +42,22 @@ def test_what_is_measured_is_what_is_served(cache, method):
         method, "tiny", "shapes", "glyphs", "a photo of a {}.", noise="none", **SMALL[method]
     )
     replay = Simulator(cache).replay(run)
-    sources, stream = replay.sources, replay.stream
-    rows = [sources.id_set.image_features, sources.ood_set.image_features]
-    features = [rows[0 if k == ID else 1][i] for k, i in zip(stream.kind, stream.row, strict=True)]
-    text = sources.id_set.texts["a photo of a {}."].features
-    scale, generic = sources.id_set.identity["logit_scale"], sources.id_set.generic
-    online = Detector(text, scale, method=method, generic=generic, **SMALL[method])
-    served = [online.update(one) for one in features]
+    id_set, ood_set, stream = replay.sources.id_set, replay.sources.ood_set, replay.stream
+    rows = [(id_set if k == ID else ood_set).image_features[i]
+            for k, i in zip(stream.kind, stream.row, strict=True)]  # fmt: skip
+    text = id_set.texts["a photo of a {}."].features
+    online = Detector(
+        text, id_set.identity["logit_scale"], method=method, generic=id_set.generic,
+        **SMALL[method],
+    )  # fmt: skip
+    served = [online.update(row) for row in rows]
     flagged = np.array([v.flagged[0] for v in served])
     np.testing.assert_array_equal(flagged, replay.decisions.is_noise)
     np.testing.assert_array_equal([v.class_index[0] for v in served], replay.decisions.class_index)
     scores = np.array([1 - v.score[0] for v in served])
     np.testing.assert_allclose(scores, replay.decisions.id_score, atol=1e-5)
     assert online.ready
-    assert online.seen == len(features) == 600
+    assert online.seen == len(rows) == 600
 
 
 @pytest.mark.parametrize("classes", [1, 3])
@@ -100,19 +99,13 @@ def test_one_class_finds_noise(method):
     assert verdicts.rows()[0]["top"] == [{"class": "0", "score": 1.0}]
 
 
-def test_normalised_features_are_brought_to_a_norm_of_ten():
-    _, features, _ = world(8)
-    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
-    assert_same(
-        detector("adand", 8, normalized=True).update(unit), detector("adand", 8).update(10 * unit)
-    )
-
-
-def test_tensors_are_taken():
+def test_tensors_are_taken_and_features_of_unit_norm_are_brought_to_a_norm_of_ten():
     torch = pytest.importorskip("torch")
     text, features, _ = world(8)
-    of_tensors = Detector(torch.tensor(text), 20.0).update(torch.tensor(features))
-    assert_same(Detector(text, 20.0).update(features), of_tensors)
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    expected = Detector(text, 20.0).update(10 * unit)
+    tensors = torch.tensor(text), 20.0
+    assert_same(Detector(*tensors, normalized=True).update(torch.tensor(unit)), expected)
 
 
 # --- readers, threads, copies
@@ -133,11 +126,13 @@ def test_predict_and_hindsight_change_nothing(method, classes):
     assert online.seen == COUNT
 
 
-def test_predict_is_what_update_says_of_the_next_one():
+def test_predict_is_what_update_says_of_the_next_one_and_nothing_is_decided_too():
     _, features, _ = world(4)
     online = detector()
     online.update(features[:200])
     assert online.predict(features[200]).rows() == online.update(features[200]).rows()
+    for asked in (online.update, online.predict, online.decide_all):
+        assert asked(np.empty((0, DIM))).rows() == []
 
 
 def test_threads_see_whole_moments_while_another_learns():
@@ -146,8 +141,8 @@ def test_threads_see_whole_moments_while_another_learns():
     probe, pieces = features[:3], np.array_split(features, 60)
 
     def said(by):
-        found = by.predict(probe)
-        return found.score.tobytes() + found.threshold.tobytes()
+        verdicts = by.predict(probe)
+        return verdicts.score.tobytes() + verdicts.threshold.tobytes()
 
     alone = detector(world_seed=5)
     possible, states = {said(alone)}, {0: pickled(alone)}
@@ -234,13 +229,13 @@ def test_hindsight_is_the_last_of_some_passes_in_the_inputs_order(method):
     rng = np.random.Generator(np.random.PCG64(3))
     orders = [rng.permutation(COUNT) for _ in range(3)]
     passes = [online.update(features[order]) for order in orders]
-    found = detector(method, 10).decide_all(features, passes=3, seed=3)
-    np.testing.assert_array_equal(found.answer[orders[2]], passes[2].answer)
-    np.testing.assert_allclose(found.score[orders[2]], passes[2].score, atol=1e-5)
-    other = detector(method, 10).decide_all(features, passes=3, seed=4)
-    assert not np.array_equal(other.threshold, found.threshold)
     learner = detector(method, 10)
-    assert_same(learner.decide_all(features, passes=3, seed=3, learn=True), found)
+    verdicts = learner.decide_all(features, passes=3, seed=3, learn=True)
+    np.testing.assert_array_equal(verdicts.answer[orders[2]], passes[2].answer)
+    np.testing.assert_allclose(verdicts.score[orders[2]], passes[2].score, atol=1e-5)
+    assert_same(detector(method, 10).decide_all(features, passes=3, seed=3), verdicts)
+    other = detector(method, 10).decide_all(features, passes=3, seed=4)
+    assert not np.array_equal(other.threshold, verdicts.threshold)
     assert learner.seen == COUNT
     after, shown = learner.predict(features), online.predict(features)
     np.testing.assert_allclose(after.margin, shown.margin, atol=1e-5)
@@ -258,14 +253,10 @@ def test_the_last_pass_has_no_warm_up_in_it(count, passes):
         assert "warm-up" in online.decide_all(features, passes=passes - 1).stage
 
 
-@pytest.mark.parametrize("warm_up", [1, 64, 100, 1280])
-def test_fewest_is_where_all_are_decided_by_the_methods_rule(warm_up):
-    def is_whole(count):
-        return (passes_for(count) - 1) * count >= warm_up
-
-    fewest = fewest_for(warm_up)
-    assert is_whole(fewest)
-    assert not any(map(is_whole, range(1, fewest)))
+def test_fewest_is_where_all_are_decided_by_the_methods_rule():
+    # 6 images are shown 11 times before the last pass, 50 twice, 1,280 once.
+    fewest = {1: 1, 64: 6, 100: 50, 1280: 1280}
+    assert {warm_up: fewest_for(warm_up) for warm_up in fewest} == fewest
     assert [detector(m).warm_up for m in SMALL] == [0, 64, 16]
 
 
@@ -277,7 +268,7 @@ def test_fewest_is_where_all_are_decided_by_the_methods_rule(warm_up):
     [
         ({"text": np.zeros((0, 3))}, "text is empty"),
         ({"text": np.zeros((2, 3))}, "text has a row of zeros"),
-        ({"text": np.ones((2, 3, 4))}, r"text has the shape \(2, 3, 4\), must be \(N, D\)"),
+        ({"text": np.ones((2, 3, 4))}, "text has the shape (2, 3, 4), must be (N, D)"),
         ({"text": [["a"]]}, "text is of list, must be an array of numbers"),
         ({"scale": 0}, "scale is 0, must be above 0 and at most 1,000,000"),
         ({"scale": "100"}, "scale is '100'"),
@@ -287,19 +278,18 @@ def test_fewest_is_where_all_are_decided_by_the_methods_rule(warm_up):
         ({"names": ["a"]}, "1 name for 3 rows of text"),
         ({"names": "abc"}, "class names are the text 'abc', not a list"),
         ({"names": ["a", "b", "a"]}, "the class name 'a' is there twice"),
-        ({"names": ["a", "b", " "]}, "class name 3 is empty"),
-        ({"names": ["a", "b", "c\0d"]}, "class name 3 is 'c.*d', must have no NUL"),
-        ({"names": ["a", "b", 3]}, "class name 3 is 3, must be a text"),
-        ({"cull_rings": 3}, "cull_rings is no setting of cull .did you mean 'cull_ring'.."),
+        ({"names": ["a", "b", " "]}, "class 3 is ' ', must be a name: it is empty"),
+        ({"names": ["a", "b", "c\0d"]}, "must have no NUL"),
+        ({"names": ["a", "b", 3]}, "class 3 is 3, must be a name"),
+        ({"cull_rings": 3}, "cull_rings is no setting of cull (did you mean 'cull_ring'?)"),
         ({"cull_tail": 0.0}, "cull-tail is 0.0, must be above 0"),
         ({"seed": -1}, "seed is -1, must be a whole number, 0 or more"),
         ({"method": "adand", "batch_size": 4}, "batch-size is 4, must be 1"),
     ],
 )
 def test_a_detector_that_cannot_be_is_refused(changed, message):
-    with pytest.raises(SettingsError, match=message) as refused:
+    with refused(message, error=SettingsError):
         Detector(**{"text": world()[0], "scale": 20.0, "names": NAMES, **changed})
-    assert "\n" not in str(refused.value)
 
 
 def test_the_logarithm_of_a_scale_is_warned_of():
@@ -314,26 +304,20 @@ def test_the_logarithm_of_a_scale_is_warned_of():
     ("features", "message"),
     [
         (np.ones((2, 5)), "features have 5 dims, text has 16"),
-        (np.full((2, 16), np.nan), r"2 rows of features are not finite, or too large .* row 0\)"),
+        (np.full((2, 16), np.nan), "2 rows of features are not finite, or too large (the first is"),
         (np.full((1, 16), 1e30), "1 rows of features are not finite, or too large"),
         ([[1, 2], [3]], "features is of list, must be an array of numbers"),
         (np.ones((2, 16), complex), "features is of ndarray, must be an array of numbers"),
-        (np.array([[1.5] + 15 * [0.5], *2 * [16 * [-2.5]]]), r"\[1\] are -2.5 in all dims.*: 2 of"),
-        (np.zeros((2, 16)), r"features\[0\] are 0 in all dims.*: 2 of"),
+        (np.array([[1.5] + 15 * [0.5], 16 * [-2.5]]), "features[1] are -2.5 in all dims"),
+        (np.zeros((2, 16)), "2 of 2 rows are constant"),
     ],
 )
 def test_features_that_will_not_do_teach_nothing(features, message):
     online = detector()
     for asked in (online.update, online.predict, online.decide_all):
-        with pytest.raises(SettingsError, match=message):
+        with refused(message, error=SettingsError):
             asked(features)
     for wrong, said in (({"passes": 0}, "passes is 0"), ({"flag": "x", "learn": True}, "flag is")):
-        with pytest.raises(SettingsError, match=said):
+        with refused(said, error=SettingsError):
             online.decide_all(world()[1], **wrong)
     assert_same_state(online, detector())
-
-
-def test_nothing_at_all_is_decided_too():
-    online, nothing = detector(), np.empty((0, DIM))
-    for asked in (online.update, online.predict, online.decide_all):
-        assert asked(nothing).rows() == []

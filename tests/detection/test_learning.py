@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made import refused
 from small_detectors import DIM, SMALL, assert_same, detector, world
 
 from zsntta_cli import Detector
@@ -27,7 +28,7 @@ def test_answers_of_one_kind_move_the_threshold_and_leave_the_order():
 
     One margin has no deviation, so it is its own unit; its weight is held at 1 or above.
     """
-    labels = Labels.none(2).and_of(np.eye(2, dtype=np.float32)[:1], np.array([False]))
+    labels = Labels.of(np.eye(2, dtype=np.float32)[:1], np.array([False]))
     rule = fitted(labels, np.array([0.5]), np.empty((0, 2), np.float32), np.empty(0))
     constant, margin, ratio = rule.weights
     assert (margin, ratio) == (pytest.approx(1, abs=1e-6), 0)
@@ -40,7 +41,7 @@ def test_the_ratio_is_of_mean_similarities():
     """Noise lies at (1, 0), clean at (0, 1): of a third image there the ratio is worked by hand."""
     rows = np.array([[1, 0], [0, 1]], np.float32).repeat(12, 0)
     rows = rows + np.linspace(0, 1e-3, 24, dtype=np.float32)[:, None]  # no two alike
-    labels = Labels.none(2).and_of(rows, np.arange(24) < 12)
+    labels = Labels.of(rows, np.arange(24) < 12)
     seen = (rows[12:] + np.float32(0.01)).repeat(10, 0)
     rule = fitted(labels, np.zeros(24), seen, np.zeros(120))
     assert len(rule.usual) == 36
@@ -55,11 +56,11 @@ def test_the_ratio_is_of_mean_similarities():
 
 def test_what_is_usual_is_the_least_suspicious_third_without_what_was_labelled():
     features = np.eye(10, dtype=np.float32)
-    labelled = Labels.none(10).and_of(features[[4]], np.array([True]))
+    labelled = Labels.of(features[[4]], np.array([True]))
     margins = np.array([3, -1, 5, 2, -9, 0, 1, 7, -4, 8.0])  # the least: 4, 8, 1
     np.testing.assert_array_equal(usual_of(features, margins, labelled), features[[8, 1]])
     many = np.random.default_rng(0).normal(size=(4000, 10)).astype(np.float32)
-    assert len(usual_of(many, np.arange(4000.0), Labels.none(10))) <= 512
+    assert len(usual_of(many, np.arange(4000.0), labelled)) <= 512
 
 
 @settings(max_examples=10)
@@ -67,8 +68,8 @@ def test_what_is_usual_is_the_least_suspicious_third_without_what_was_labelled()
 def test_the_order_of_answers_does_not_matter_and_the_last_of_an_image_counts(order, cut):
     order = np.array(order)
     one, other = detector(), detector()
-    one.update(FEATURES)
-    other.update(FEATURES)
+    for each in (one, other):
+        each.update(FEATURES)
     one.feedback(FEATURES[:12], NOISE[:12])
     other.feedback(FEATURES[:6], ~NOISE[:6])
     for some in (order[:cut], order[cut:]):
@@ -80,11 +81,9 @@ def test_the_order_of_answers_does_not_matter_and_the_last_of_an_image_counts(or
 @pytest.mark.parametrize("method", SMALL)
 def test_feedback_of_nothing_changes_nothing(method):
     one, other = detector(method), detector(method)
-    for each in (one, other):
-        each.update(FEATURES[:200])
     one.feedback(np.empty((0, DIM)), np.empty(0, bool))
     assert_same(one.decide_all(FEATURES), other.decide_all(FEATURES))
-    assert_same(one.update(FEATURES[200:]), other.update(FEATURES[200:]))
+    assert_same(one.update(FEATURES), other.update(FEATURES))
 
 
 def test_noise_that_a_person_saw_is_evidence():
@@ -102,6 +101,9 @@ def test_noise_that_a_person_saw_is_evidence():
     assert not verdicts.unsure.any()
     np.testing.assert_array_equal(verdicts.noise, verdicts.score > 0)
     np.testing.assert_array_equal(verdicts.threshold, 0)
+    online.decide_all(features[20:], learn=True)
+    assert (online.labelled, online.seen) == (3, len(features) - 20)
+    assert not online.predict(features).threshold.any(), "by the answers still"
 
 
 @pytest.mark.parametrize(("spread", "share"), [(2.0, 0.25), (4.0, 0.05)])
@@ -127,23 +129,14 @@ def test_the_rest_is_ranked_no_worse(share, spread):
     assert (spread, share) != (4, 0.05) or max(gains) > 0.01
 
 
-def test_what_was_answered_goes_on_after_hindsight_is_learned_from():
-    online = detector()
-    online.feedback(FEATURES[:20], NOISE[:20])
-    online.decide_all(FEATURES[20:], learn=True)
-    assert (online.labelled, online.seen) == (20, 280)
-    assert not online.predict(FEATURES).threshold.any(), "by the answers still"
-
-
-@pytest.mark.parametrize("answer", ["no", "noise", "false", "Cat", "", 0, 1, 1.0, None, ["cat"]])
+@pytest.mark.parametrize("answer", ["no", "Cat", "", 0, 1.0, None, ["cat"]])
 def test_other_answers_than_true_false_or_a_class_are_refused(answer):
     online = detector()
-    with pytest.raises(SettingsError) as refused:
-        online.feedback(FEATURES[:2], [True, answer])
     wanted = "must be True, False or one of the classes: cat, dog, a horse"
-    assert str(refused.value) == f"noise[1] is {answer!r}, {wanted}."
+    with refused(f"noise[1] is {answer!r}, {wanted}.", error=SettingsError):
+        online.feedback(FEATURES[:2], [True, answer])
     for noise in ([True], "yes"):
-        with pytest.raises(SettingsError, match="1 answer, must have one for each of the 3"):
+        with refused("1 answer, must have one for each of the 3", error=SettingsError):
             online.feedback(FEATURES[:3], noise)
     assert online.labelled == 0
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from made import refused
 
 from zsntta_cli import Detector
-from zsntta_cli.detection import run
-from zsntta_cli.detection.run import Request, rows_of
+from zsntta_cli.detection.run import Request, rank_so_far, rows_of
 from zsntta_cli.detection.sources import Photo
 from zsntta_cli.detection.verdicts import FIELDS
 from zsntta_cli.errors import SettingsError
@@ -31,25 +31,11 @@ def features(photos):
     return np.array([p.features for p in photos if p.features is not None], np.float32)
 
 
-def arrivals(*parts):
-    online, margins = detector(), []
-    return [
-        row
-        for photos in parts
-        for row in rows_of(photos, run._on_arrival(online, features(photos), margins), "made")
-    ]
-
-
-def hindsight(photos):
-    rows = features(photos)
-    return rows_of(photos, detector().decide_all(rows).rows() if len(rows) else [], "made")
-
-
 def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
     photos = some(40)
     photos[3].content = b"\1" * 32
     photos.insert(7, Photo("none.png", bytes, content=b"\2" * 32, error="gone"))
-    rows = hindsight(photos)
+    rows = rows_of(photos, detector().decide_all(features(photos)).rows(), "made")
     assert [row["source"] for row in rows] == [one.source for one in photos]
     for row in rows:
         jsonschema.validate(json.loads(json.dumps(row)), SCHEMA)
@@ -64,23 +50,18 @@ def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
     assert [row["rank"] for row in by_margin] == list(range(1, 41))
 
 
-def test_on_arrival_the_pieces_do_not_matter():
-    photos = some(150)
-    photos[20] = Photo("none.png", bytes, error="gone")
-    whole = arrivals(photos)
-    assert arrivals(*([one] for one in photos)) == whole
-    expected, judged = detector().update(features(photos)), [r for r in whole if not r["error"]]
-    assert [r["score"] for r in judged] == pytest.approx(expected.score, abs=1e-12, rel=0)
-    margins = expected.margin
-    ranks = [1 + int((margins[:i] > margins[i]).sum()) for i in range(len(margins))]
-    assert [r["rank"] for r in judged] == ranks, "among those so far"
-
-
-def test_nothing_but_errors_has_rows_and_one_image_too():
-    [row] = hindsight([Photo("a", bytes, error="gone")])
-    assert row["error"] == "gone"
-    [row] = hindsight(some(1))
-    assert (row["rank"], row["stage"]) == (1, "warm-up")
+@pytest.mark.parametrize("pieces", [1, 7, 150])
+def test_on_arrival_ranks_are_among_those_so_far_and_the_pieces_do_not_matter(pieces):
+    rows, online, margins = features(some(150)), detector(), []
+    decided = []
+    for part in np.array_split(rows, pieces):
+        new = online.update(part).rows()
+        rank_so_far(new, margins)
+        decided += new
+    expected = detector().update(rows)
+    assert [row["score"] for row in decided] == pytest.approx(expected.score, abs=1e-12, rel=0)
+    ranks = [1 + int((expected.margin[:i] > m).sum()) for i, m in enumerate(expected.margin)]
+    assert [row["rank"] for row in decided] == ranks
 
 
 def request(**values):
@@ -101,7 +82,7 @@ def request(**values):
     ],
 )
 def test_what_cannot_be_asked_for(given, said):
-    with pytest.raises(SettingsError, match=said):
+    with refused(said, error=SettingsError):
         request(**given)
 
 

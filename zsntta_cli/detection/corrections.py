@@ -18,6 +18,7 @@ from zsntta_cli.files import read_input
 
 _LARGEST = 2**28  # bytes of a file of corrections
 _TRUTH = "truth"  # the column of a table of rows that has a person's answers
+_SHA256 = re.compile("[0-9a-f]{64}")
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -44,10 +45,19 @@ def read_corrections(path: Path) -> list[Correction]:
         text = decoded(data) if is_table else data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read the corrections {path} ({first_line(error)}).") from error
+    lines: Sequence[Any] = text.split("\n")
+    if is_table:
+        head, *rows = table_rows(text) or [[]]
+        lines = [
+            head,
+            *(dict.fromkeys(head, "") | dict(zip(head, row, strict=False)) for row in rows),
+        ]
     corrections = []
-    for number, row in _table(text) if is_table else _lines(text):
+    for number, line in enumerate(lines[is_table:], 1 + is_table):
+        if isinstance(line, str) and not line.strip():
+            continue
         try:
-            if said := _said(row):
+            if said := _said(json.loads(line) if isinstance(line, str) else line):
                 corrections.append(said)
         except (ValueError, RecursionError) as error:
             place = "row" if is_table else "line"
@@ -63,50 +73,34 @@ def read_corrections(path: Path) -> list[Correction]:
     return corrections
 
 
-def _table(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    head, *lines = table_rows(text) or [[]]
-    for number, cells in enumerate(lines, 2):
-        yield number, dict.fromkeys(head, "") | dict(zip(head, cells, strict=False))
-
-
-def _lines(text: str) -> Iterator[tuple[int, Any]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield number, line
-
-
-def _said(line: Any) -> Correction | None:
-    """What a row, or a line of JSON, says of its image; None where a person gave no answer.
+def _said(row: Any) -> Correction | None:
+    """What a row says of its image; None where a person gave no answer.
 
     Raises:
         ValueError: it is no correction.
     """
-    row = json.loads(line) if isinstance(line, str) else line
     if not isinstance(row, dict):
         raise ValueError("it is no object")
     cells = {k.strip().lower(): "" if v is None else str(v).strip() for k, v in row.items()}
-    name = cells.get("class", "")
+    name, is_answered = cells.get("class", ""), True
     if _TRUTH in cells:
-        noise, name = cells[_TRUTH].lower() == NOISE, cells[_TRUTH]
-        name = "" if name.lower() in (NOISE, CLEAN) else name
-        is_answered = bool(cells[_TRUTH])
+        is_answered, noise = bool(cells[_TRUTH]), cells[_TRUTH].lower() == NOISE
+        name = "" if cells[_TRUTH].lower() in (NOISE, CLEAN) else cells[_TRUTH]
     elif "judged" in cells:  # the page's list
-        noise, is_answered = cells.get("answer") == NOISE, cells["judged"].lower() == "true"
+        is_answered, noise = cells["judged"].lower() == "true", cells.get("answer") == NOISE
         name = "" if noise else name
     elif "margin" in cells:
         raise ValueError("it is a verdict, and no correction")
+    elif (word := cells.get("noise", "").lower()) in _WORDS:
+        noise = _WORDS[word]
     else:
-        answer = _WORDS.get(cells.get("noise", "").lower())
-        if answer is None:
-            shown = short(repr(row["noise"])) if "noise" in row else "missing"
-            raise ValueError(f"'noise' is {shown}")
-        noise, is_answered = answer, True
+        shown = short(repr(row["noise"])) if "noise" in row else "missing"
+        raise ValueError(f"'noise' is {shown}")
     if noise and name:
         raise ValueError("an image that is noise has a class")
-    content = cells.get("content", "").lower()
-    if content and not re.fullmatch("[0-9a-f]{64}", content):
+    content, source = cells.get("content", "").lower(), row.get("source")
+    if content and not _SHA256.fullmatch(content):
         raise ValueError(f"'content' is {short(repr(content))}, no SHA-256")
-    source = row.get("source")
     image = content or (source if isinstance(source, str) else "")
     if not image:
         raise ValueError("neither 'source' nor 'content' says which image it is of")
@@ -134,11 +128,9 @@ class Corrected:
         Raises:
             DatasetError: not one of the images is known.
         """
-        by_content = {
-            bytes.fromhex(i): i for i in self._by_image if re.fullmatch("[0-9a-f]{64}", i)
-        }
-        kept = encoding.features_of(by_content)
-        features = {by_content[content]: row for content, row in kept.items()}
+        contents = [bytes.fromhex(image) for image in self._by_image if _SHA256.fullmatch(image)]
+        kept = encoding.features_of(contents)
+        features = {content.hex(): row for content, row in kept.items()}
         for photo in photos:
             if photo.features is not None:
                 features |= dict.fromkeys((photo.content.hex(), photo.source), photo.features)

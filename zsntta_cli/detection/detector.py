@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from zsntta_cli.cache.identity import is_level_known
 from zsntta_cli.detection import inputs, learning
 from zsntta_cli.detection.inputs import Rows
 from zsntta_cli.detection.names import names_of
-from zsntta_cli.detection.verdicts import Flag, Verdicts, joined, parsed_flag
+from zsntta_cli.detection.verdicts import Flag, Verdicts, parsed_flag
 from zsntta_cli.errors import counted
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
@@ -81,22 +82,21 @@ class Detector:
         Raises:
             SettingsError: an argument is out of its range.
         """
-        inputs.check_method(method)
+        threshold, self._options = inputs.checked_settings(method, settings)
         self.text, self.scale = inputs.checked_text(text), inputs.checked_scale(scale)
         classes, dim = self.text.shape
-        self.bias = inputs.checked_bias(bias)
+        self.bias = None if bias is None else inputs.checked_bias(bias)
         self.generic = None if generic is None else inputs.checked_generic(generic, dim)
         self.names = tuple(map(str, range(classes))) if names is None else names_of(names)
-        count = len(self.names)
-        check(count == classes, f"{counted(count, 'name')} for {classes:,} rows of text.")
+        named = counted(len(self.names), "name")
+        check(len(self.names) == classes, f"{named} for {classes:,} rows of text.")
         self.method, self.normalized, self.is_level_known = method, normalized, bool(is_level_known)
         self.seed, self.seen = inputs.checked_seed(seed), 0
-        threshold, self._options = inputs.checked_settings(method, settings)
         self._judge: Method = METHODS[method](self._stream(self.text[:0]), self._options, threshold)
         _blas.cache_clear()  # a method may have brought another, as SciPy's
         if threshold.score == MATCH or classes == 1:  # of one class 1 - MCM is always 0
             self._judge = BestClass(self._judge, self.bias if threshold.score == MATCH else None)
-        self._labels = learning.Labels.none(dim)
+        self._labels: learning.Labels | None = None
         self._rule: learning.Rule | None = None
         self._recent = np.zeros((learning.RECENT, dim), np.float32)  # a ring
 
@@ -155,13 +155,13 @@ class Detector:
                 # The rule of answers is fitted anew at fixed numbers of images, whatever the
                 # pieces.
                 step = _STEP if self.seen < learning.RECENT else learning.RECENT
-                count = step - self.seen % step if len(self._labels) else len(rows)
-                new, rows = rows[:count], rows[count:]
+                some = step - self.seen % step if self._labels else len(rows)
+                new, rows = rows[:some], rows[some:]
                 parts.append(self._by_rule(self._rule, self._decided(self._judge, new), new))
                 self._see(new)
                 if len(new) and self.seen % step == 0:
                     self._fit()
-        return joined(parts)
+        return Verdicts.joined(parts)
 
     def predict(self, features: Any) -> Verdicts:
         """Judge images (N, D) by what was learned, each by itself, without learning."""
@@ -204,14 +204,14 @@ class Detector:
                 order = random.permutation(len(rows))
                 decisions = judge.push(data.part(order))
             verdicts = Verdicts.of(data, decisions.part(np.argsort(order)), self.names)
-            if len(self._labels):
-                rule = self._fitted(judge, rows, verdicts.margin)
+            if self._labels:
+                rule = self._fitted(self._labels, judge, rows, verdicts.margin)
                 verdicts = self._by_rule(rule, verdicts, rows)
             if learn:
                 self._judge = judge
                 self._see(rows[np.random.Generator(np.random.PCG64(seed)).permutation(len(rows))])
                 self._fit()
-        return verdicts if wanted is None else verdicts.with_flag(wanted)
+        return verdicts.with_flag(wanted)
 
     def feedback(self, features: Any, noise: Any) -> None:
         """Learn what a person says of images (N, D).
@@ -229,15 +229,19 @@ class Detector:
         """
         rows = self._checked(features)
         is_noise = inputs.checked_answers(noise, len(rows), self.names)
-        if len(rows):
-            with _working():
-                self._labels = self._labels.and_of(rows, is_noise)
-                self._fit()
+        if not len(rows):
+            return
+        with _working():
+            if before := self._labels:
+                rows = np.concatenate([before.features, rows])
+                is_noise = np.concatenate([before.noise, is_noise])
+            self._labels = learning.Labels.of(rows, is_noise)
+            self._fit()
 
     @property
     def labelled(self) -> int:
         """How many images a person has labelled."""
-        return len(self._labels)
+        return len(self._labels or ())
 
     @property
     def ready(self) -> bool:
@@ -286,16 +290,17 @@ class Detector:
 
     def _fit(self) -> None:
         """Fit the rule of the answers, if there are any, by what is known now."""
-        if not len(self._labels):
-            return
-        recent = self._recent[: self.seen]
-        margins = self._decided(self._judge, recent, learn=False).margin
-        self._rule = self._fitted(self._judge, recent, margins)
+        if self._labels:
+            recent = self._recent[: self.seen]
+            margins = self._decided(self._judge, recent, learn=False).margin
+            self._rule = self._fitted(self._labels, self._judge, recent, margins)
 
-    def _fitted(self, judge: Method, rows: Rows, margins: NDArray[np.float64]) -> learning.Rule:
-        """The rule of the answers, of which there are some, among images (N, D), margins (N,)."""
-        of_labelled = self._decided(judge, self._labels.features, learn=False).margin
-        return learning.fitted(self._labels, of_labelled, rows, margins)
+    def _fitted(
+        self, labels: learning.Labels, judge: Method, rows: Rows, margins: NDArray[np.float64]
+    ) -> learning.Rule:
+        """The rule of answers among images (N, D), which have margins (N,)."""
+        of_labelled = self._decided(judge, labels.features, learn=False).margin
+        return learning.fitted(labels, of_labelled, rows, margins)
 
     def _by_rule(self, rule: learning.Rule | None, verdicts: Verdicts, rows: Rows) -> Verdicts:
         """Verdicts by the rule of answers, if there are any."""
@@ -310,13 +315,13 @@ class Detector:
         return rows * np.float32(_CLIP_NORM) if self.normalized else rows
 
 
-def passes_for(count: int) -> int:
-    """How often a folder with `count` images is shown, so that cull's own rule decides all.
+def passes_for(images: int) -> int:
+    """How often a folder with so many images is shown, so that cull's own rule decides all.
 
     Measured, more passes bring nothing and cost clean images: repeated images are no new evidence.
     AdaND gains nothing from repeats, and gets no more passes.
     """
-    return min(1 + -(-_SEEN // max(count, 1)), _MOST_PASSES)
+    return min(1 + -(-_SEEN // max(images, 1)), _MOST_PASSES)
 
 
 def fewest_for(warm_up: int) -> int:
@@ -324,8 +329,7 @@ def fewest_for(warm_up: int) -> int:
 
     All images shown before the last pass count, including repeats.
     """
-    counts = (-(-warm_up // shown) for shown in range(_MOST_PASSES - 1, 0, -1))
-    return next(n for n in counts if (passes_for(n) - 1) * n >= warm_up)
+    return next(n for n in count(1) if (passes_for(n) - 1) * n >= warm_up)
 
 
 @cache

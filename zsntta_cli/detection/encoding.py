@@ -5,13 +5,11 @@ torch is imported only then: images that were encoded before are decided without
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,8 @@ from zsntta_cli.cache.folder import encoder_folder, folder_name
 from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.decoding import CUT_OFF, as_shown, reader
 from zsntta_cli.detection.feature_store import FILE, IMAGE, TEXT, FeatureStore, Kept
-from zsntta_cli.detection.sources import Half, Photo, check_no_address, check_not_raw
+from zsntta_cli.detection.sources import Photo, check_readable
+from zsntta_cli.encoders.batches import Pixels, read_ahead
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, EncoderError, first_line, short
 from zsntta_cli.progress import Reporter
@@ -34,7 +33,7 @@ STORE = "images.sqlite"  # beside the encoder's feature files
 _BATCH = 64  # images to an encoder pass
 _WORKERS = 4  # threads that read the images of a program
 
-Pixels = NDArray[np.uint8]
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -70,37 +69,34 @@ class Encoding:
         """
         from zsntta_cli.encoders.clip import load_encoder
 
-        choice = self._of_folder() if self.choice.folder else self.choice
+        choice = self.choice
+        if choice.folder:  # which only the kept features tell in open_clip's terms
+            identity = self.store.identity or {}
+            words = [identity.get(key) for key in ("model", "pretrained", "precision")]
+            if not all(isinstance(word, str) for word in words):
+                raise EncoderError(
+                    f"what made the features of {choice.folder} is not known here, so nothing new "
+                    f"can be encoded: name a model."
+                )
+            choice = EncoderChoice(*map(str, words))
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
             encoder = load_encoder(choice, self.device)
         encoder.tell(self.reporter.note)
-        self.store.set_identity(encoder.identity)
-        check_same(self.store.path, self.store.identity or {}, encoder.identity)
+        check_same(self.store.path, self.store.begin(encoder.identity), encoder.identity)
         if not self.store.is_kept:
             self.reporter.note(f"note: {self.store.path} cannot be written: no features are kept.")
         return encoder
 
-    def _of_folder(self) -> EncoderChoice:
-        """The encoder of a named folder in open_clip's terms, by the stored identity."""
-        identity = self.store.identity or {}
-        words = [identity.get(key) for key in ("model", "pretrained", "precision")]
-        if not all(isinstance(word, str) for word in words):
-            raise EncoderError(
-                f"what made the features of {self.choice.folder} is not known here, so nothing "
-                f"new can be encoded: name a model."
-            )
-        return EncoderChoice(*map(str, words))
-
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Text features (P, D) of prompts, of unit norm: new ones are encoded, and kept."""
-        keys = [prompt.encode(errors="surrogatepass") for prompt in prompts]
-        features = self.store.unpacked(self.store.kept(TEXT, keys), np.float32)
-        missing = {k: p for k, p in zip(keys, prompts, strict=True) if k not in features}
-        if missing:
-            new = self.encoder.encode_texts([*missing.values()])
-            features |= zip(missing, new, strict=True)
-            self.store.keep({TEXT: {key: Kept(features[key].tobytes()) for key in missing}})
-        return np.stack([features[key] for key in keys])
+        keys = {prompt: prompt.encode(errors="surrogatepass") for prompt in prompts}
+        kept = self.store.features(TEXT, keys.values())
+        if missing := [prompt for prompt, key in keys.items() if key not in kept]:
+            new = self.encoder.encode_texts(missing)
+            rows = {keys[p]: Kept(row.tobytes()) for p, row in zip(missing, new, strict=True)}
+            self.store.keep({TEXT: rows})
+            kept = self.store.features(TEXT, keys.values())
+        return np.stack([kept[keys[prompt]][0] for prompt in prompts])
 
     def encode(self, photos: Sequence[Photo], name: str = "") -> None:
         """Give images their features, or the error of reading them.
@@ -112,75 +108,79 @@ class Encoding:
         files = self.store.kept(FILE, filter(None, stamps.values()))
         for photo, stamp in stamps.items():
             photo.content = files.get(stamp, Kept()).value
-        self._give_kept(photos)
-        todo = [photo for photo in photos if photo.features is None and not photo.error]
-        if todo:
-            with (self.reporter if name else Reporter()).track(name, len(todo)) as advance:
-                for batch in self._read(todo):
-                    self._encode_new(batch, stamps)
+        self._give_kept(stamps)
+        todo = [photo for photo in stamps if photo.features is None and not photo.error]
+        if not todo:
+            return
+        batches = deque(todo[i : i + _BATCH] for i in range(0, len(todo), _BATCH))
+        known = self.store.keys(IMAGE, reader())  # what is known by its content is not decoded
+        with (self.reporter if name else Reporter()).track(name, len(todo)) as advance:
+            while batches and "encoder" not in vars(self):
+                # Without a new image, that can be decoded, no encoder is loaded.
+                is_new = partial(_read, known=known, use=bool)
+                if any(*read_ahead(is_new, [batches[0]], self.workers)):
+                    assert self.encoder  # loaded by this thread, which Ctrl-C interrupts
+                else:
+                    self._keep(batches[0], {}, stamps)
+                    advance(len(batches.popleft()))
+            if batches:
+                read = partial(_read, known=known, use=self.encoder.resize)
+                loaded = read_ahead(read, batches, self.workers)
+                for batch, pixels in zip(batches, loaded, strict=True):
+                    new = {
+                        photo.content: (photo, image)
+                        for photo, image in zip(batch, pixels, strict=True)
+                        if image is not None
+                    }
+                    self._keep(batch, new, stamps)
+                    known |= {photo.content for photo in batch}
                     advance(len(batch))
 
-    def features_of(self, contents: Iterable[bytes]) -> dict[bytes, Half]:
+    def features_of(self, contents: Iterable[bytes]) -> dict[bytes, NDArray[np.floating]]:
         """Features (D,) of images that were ever encoded, by their content."""
-        return self.store.unpacked(self.store.kept(IMAGE, contents), np.float16)
+        kept = self.store.features(IMAGE, contents)
+        return {content: row for content, (row, _) in kept.items()}
 
-    def _give_kept(self, photos: Iterable[Photo]) -> None:
-        """Give images the features that are kept of their content, or why there are none."""
-        by_content = {photo.content for photo in photos if photo.content}
-        kept = self.store.kept(IMAGE, by_content)
-        features = self.store.unpacked(kept, np.float16)
-        failures = self.store.kept(reader(), by_content - kept.keys())
-        for photo in photos:
-            if (row := features.get(photo.content)) is not None:
-                photo.note, photo.error = kept[photo.content].words, wrong_with(row)
-                photo.features = None if photo.error else row
-            elif photo.content in failures:
-                photo.error = failures[photo.content].words
-
-    def _read(self, photos: Sequence[Photo]) -> Iterator[dict[Photo, Pixels | None]]:
-        """Images in batches, with the pixels of those that are new."""
-        known = self.store.keys(IMAGE, reader())  # what is known by its content is not decoded
-
-        def read(photo: Photo) -> Pixels | None:
-            # Before the encoder is loaded, nobody knows how large pixels are to be.
-            return _read(photo, known, self.encoder.resize if "encoder" in vars(self) else None)
-
-        with ThreadPoolExecutor(self.workers) as threads:
-            for batch in _ahead(threads, read, photos, max(_BATCH, 2 * self.workers)):
-                lacking = [
-                    photo
-                    for photo, pixels in batch.items()
-                    if pixels is None and not photo.error and photo.content not in known
-                ]
-                if lacking and self.encoder:  # it is loaded now
-                    batch |= zip(lacking, threads.map(read, lacking), strict=True)
-                yield batch
-                known |= {photo.content for photo in batch}
-
-    def _encode_new(
-        self, batch: Mapping[Photo, Pixels | None], stamps: Mapping[Photo, bytes]
+    def _keep(
+        self,
+        photos: Sequence[Photo],
+        new: Mapping[bytes, tuple[Photo, Pixels]],
+        stamps: Mapping[Photo, bytes],
     ) -> None:
-        """Encode the new ones of images that were read, and keep what became of all of them."""
-        new = {photo.content: (photo, p) for photo, p in batch.items() if p is not None}
+        """Keep what became of images that were read; the `new` ones, by content, are encoded."""
         kept: dict[str, dict[bytes, Kept]] = {IMAGE: {}, reader(): {}, FILE: {}}
         if new:
-            rows = self.encoder.encode_pixels(np.stack([pixels for _, pixels in new.values()]))
+            encoder = self.encoder
+            rows = encoder.encode_pixels(np.stack([pixels for _, pixels in new.values()]))
             with np.errstate(over="ignore"):
                 halves = rows.astype(np.float16)
-            preprocessing: Mapping[str, Any] = self.encoder.identity.get("preprocessing") or {}
             # An encoder that squeezes an image into a square sees all of it.
-            untrue = CUT_OFF if preprocessing.get("resize_mode") == "squash" else None
+            is_whole = encoder.identity["preprocessing"].get("resize_mode") == "squash"
             for (content, (photo, _)), half in zip(new.items(), halves, strict=True):
-                note = "; ".join(said for said in photo.note.split("; ") if said != untrue)
-                kept[IMAGE][content] = Kept(half.tobytes(), note)
-        for photo in batch:
+                notes = [n for n in photo.note.split("; ") if not (is_whole and n == CUT_OFF)]
+                kept[IMAGE][content] = Kept(half.tobytes(), "; ".join(notes))
+        for photo in photos:
             if photo.content and photo.error:
                 kept[reader()][photo.content] = Kept(words=photo.error)
             # A file that changed since has another stamp, under which it is read the next time.
             if photo.content and stamps[photo]:
                 kept[FILE][stamps[photo]] = Kept(photo.content)
         self.store.keep(kept)
-        self._give_kept([photo for photo in batch if not photo.error])
+        self._give_kept(photo for photo in photos if not photo.error)
+
+    def _give_kept(self, photos: Iterable[Photo]) -> None:
+        """Give images the features that are kept of their content, or why there are none."""
+        by_content = [photo for photo in photos if photo.content]
+        contents = {photo.content for photo in by_content}
+        kept = self.store.features(IMAGE, contents)
+        failures = self.store.kept(reader(), contents - kept.keys())
+        for photo in by_content:
+            if photo.content in kept:
+                row, photo.note = kept[photo.content]
+                photo.error = wrong_with(row)
+                photo.features = None if photo.error else row
+            elif photo.content in failures:
+                photo.error = failures[photo.content].words
 
 
 def wrong_with(features: NDArray[np.floating]) -> str:
@@ -190,46 +190,19 @@ def wrong_with(features: NDArray[np.floating]) -> str:
     return "its features are the same number in all dims" if not np.ptp(features) else ""
 
 
-def _read(
-    photo: Photo, known: set[bytes], resize: Callable[[Image.Image], Pixels] | None
-) -> Pixels | None:
-    """Read an image; its pixels if its content is not known and `resize` is.
-
-    One that cannot be decoded has its error without `resize`, too: no encoder is loaded for it.
-    """
+def _read(photo: Photo, known: Set[bytes], use: Callable[[Image.Image], Made]) -> Made | None:
+    """Read an image, and `use` it; None if its content is known, or it has an error now."""
     try:
         data = photo.read()
         photo.content = hashlib.sha256(data).digest()
         if photo.content not in known:
             image, photo.note = as_shown(data)
-            return resize(image) if resize else None
+            return use(image)
     except Exception as error:  # of a damaged image PIL raises nearly anything
         photo.error = first_line(error).partition(" <_io.")[0]  # PIL names the object
         if isinstance(error, MemoryError):  # it is not the content that is wrong
             photo.content = b""
     return None
-
-
-def _ahead(
-    threads: ThreadPoolExecutor,
-    read: Callable[[Photo], Pixels | None],
-    photos: Sequence[Photo],
-    more: int,
-) -> Iterator[dict[Photo, Pixels | None]]:
-    """Images with what was read of them, a batch at a time; `more` are read in advance."""
-    upcoming = iter(photos)
-    waiting: deque[tuple[Photo, Future[Pixels | None]]] = deque()
-    try:
-        while True:
-            for photo in islice(upcoming, _BATCH + more - len(waiting)):
-                waiting.append((photo, threads.submit(read, photo)))
-            if not waiting:
-                return
-            batch = [waiting.popleft() for _ in range(min(_BATCH, len(waiting)))]
-            yield {photo: future.result() for photo, future in batch}
-    finally:
-        for _, future in waiting:
-            future.cancel()
 
 
 def encode(encoder: "Encoder", images: Any) -> NDArray[np.float32]:
@@ -248,24 +221,19 @@ def encode(encoder: "Encoder", images: Any) -> NDArray[np.float32]:
                 f"an image is of the type {type(image).__name__}, must be a path or a PIL image, "
                 f"as of PIL.Image.open(file) or PIL.Image.fromarray(pixels)."
             )
+
+    def pixels(image: str | Path | Image.Image) -> Pixels:
+        try:
+            if not isinstance(image, Image.Image):
+                check_readable(image)
+                image = Path(image)
+            return encoder.resize(as_shown(image).image)
+        except Exception as error:  # of a damaged image PIL raises nearly anything
+            is_path = not isinstance(image, Image.Image)
+            what = f"image '{short(str(image), 200)}'" if is_path else "an image"
+            raise DatasetError(f"cannot read {what} ({first_line(error)}).") from error
+
+    batches = [listed[i : i + _BATCH] for i in range(0, len(listed), _BATCH)]
     parts = [np.empty((0, encoder.embed_dim), np.float32)]
-    with ThreadPoolExecutor(_WORKERS) as threads:
-        for start in range(0, len(listed), _BATCH):
-            part = listed[start : start + _BATCH]
-            pixels = [*threads.map(lambda image: encoder.resize(_shown(image)), part)]
-            parts.append(encoder.encode_pixels(np.stack(pixels)))
-    return np.concatenate(parts)
-
-
-def _shown(image: str | Path | Image.Image) -> Image.Image:
-    """An image as a viewer shows it; DatasetError if it cannot be read."""
-    try:
-        if isinstance(image, str):
-            check_no_address(image)
-            image = Path(image)
-        if isinstance(image, Path):
-            check_not_raw(image.name)
-        return as_shown(image).image
-    except Exception as error:  # of a damaged image PIL raises nearly anything
-        what = "an image" if isinstance(image, Image.Image) else f"image '{short(str(image), 200)}'"
-        raise DatasetError(f"cannot read {what} ({first_line(error)}).") from error
+    loaded = read_ahead(pixels, batches, _WORKERS)
+    return np.concatenate([*parts, *(encoder.encode_pixels(np.stack(part)) for part in loaded)])

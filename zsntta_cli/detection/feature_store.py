@@ -40,6 +40,7 @@ KIND = DatabaseKind(
     },
 )
 IMAGE, FILE, TEXT, _ENCODER = f"reading {READING}", "file", "text", "encoder"
+_TYPES = {IMAGE: np.float16, TEXT: np.float32}  # of the features of a kind
 
 
 class Kept(NamedTuple):
@@ -62,49 +63,45 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         with self._readable():
             if check_target(path):
                 raise StoreError(f"{path} is no regular file, so it holds no features.")
-            self._database = self._connected(to_disk=path.exists())
+            self._open(path.exists())
+            row = self._database.execute("SELECT words FROM kept WHERE kind = ?", (_ENCODER,))
+            words = row.fetchone()
+            self.identity: dict[str, Any] | None = json.loads(words[0]) if words else None
+            if words and not isinstance(self.identity, dict):
+                raise ValueError("its encoder is no JSON object")
 
     def __exit__(self, *_: object) -> None:
         self._database.close()
 
-    def _connected(self, to_disk: bool) -> sqlite3.Connection:
-        """The file, made if it is missing; in memory if it cannot be written."""
+    def _open(self, to_disk: bool) -> None:
+        """Open the file, made if it is missing; in memory if it cannot be written."""
         exists = self.path.exists()
-        paths = (self.path, self.path.parent) if exists else (self.path.parent,)
+        paths = [self.path, self.path.parent] if exists else [self.path.parent]
         can_write = to_disk and all(os.access(path, os.W_OK) for path in paths)
         self.is_kept = can_write and not why_no_locks(self.path.parent)
         name = self.path if self.is_kept else ":memory:"
-        database = sqlite3.connect(name, timeout=WAIT, isolation_level=None)
+        self._database = sqlite3.connect(name, timeout=WAIT, isolation_level=None)
         if exists and not self.is_kept:
             uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as file:
-                file.backup(database)
-        if not KIND.is_made(database, self.path):
-            KIND.make(database)
-        database.execute("PRAGMA synchronous=NORMAL")
-        return database
+                file.backup(self._database)
+        if not KIND.is_made(self._database, self.path):
+            KIND.make(self._database)
+        self._database.execute("PRAGMA synchronous=NORMAL")
 
-    @property
-    def identity(self) -> dict[str, Any] | None:
-        """The identity of the encoder that made the features; None before the first."""
-        kept = self.kept(_ENCODER, [b""])
-        with self._readable():
-            identity = json.loads(kept[b""].words) if kept else None
-            if not isinstance(identity, dict | None):
-                raise ValueError("its encoder is no JSON object")
-        return identity
+    def begin(self, identity: dict[str, Any]) -> dict[str, Any]:
+        """Record the encoder, unless one is, before the first features are kept: the one recorded.
 
-    def set_identity(self, identity: Mapping[str, Any]) -> None:
-        """Record the encoder before the first features are kept; this makes the file.
-
-        If it cannot be made, nothing is kept.
+        This makes the file; if it cannot be made, nothing is kept.
         """
         if not self.is_kept:
             with self._readable():
                 with contextlib.suppress(OSError):
                     self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._database = self._connected(to_disk=True)
+                self._open(to_disk=True)
         self.keep({_ENCODER: {b"": Kept(words=json.dumps(identity))}})
+        self.identity = json.loads(self.kept(_ENCODER, [b""])[b""].words)
+        return self.identity or {}
 
     def kept(self, kind: str, keys: Iterable[bytes]) -> dict[bytes, Kept]:
         """What is kept of a kind by its keys."""
@@ -114,15 +111,20 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
                 part = wanted[start : start + BATCH]
                 marks = ", ".join("?" * len(part))
                 query = f"SELECT key, value, words FROM kept WHERE kind = ? AND key IN ({marks})"
-                kept |= {k: Kept(*row) for k, *row in self._database.execute(query, (kind, *part))}
+                for key, value, words in self._database.execute(query, (kind, *part)):
+                    kept[key] = Kept(value, words)
         return kept
 
-    def unpacked(self, kept: Mapping[bytes, Kept], dtype: Any) -> dict[bytes, NDArray[Any]]:
-        """The features (D,) that are kept under some keys, all of one encoder."""
+    def features(
+        self, kind: str, keys: Iterable[bytes]
+    ) -> dict[bytes, tuple[NDArray[np.floating], str]]:
+        """The features (D,) and words that are kept of a kind by its keys."""
+        rows, kept = {}, self.kept(kind, keys)
         with self._readable():
-            rows = {key: np.frombuffer(one.value, dtype) for key, one in kept.items()}
-            if len({len(row) for row in rows.values()}) > 1:
-                raise ValueError("features of several lengths")
+            for key, (value, words) in kept.items():
+                rows[key] = np.frombuffer(value, _TYPES[kind]), words
+                if len(value) != len(next(iter(kept.values())).value):
+                    raise ValueError("features of several lengths")
         return rows
 
     def keys(self, *kinds: str) -> set[bytes]:
@@ -134,9 +136,10 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
 
     def keep(self, rows: Mapping[str, Mapping[bytes, Kept]]) -> None:
         """Keep rows by their kinds and keys, all of them or none; what is there stays."""
-        every = [(kind, key, *row) for kind, of in rows.items() for key, row in of.items()]
         with self._readable(), transaction(self._database):
-            self._database.executemany("INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?)", every)
+            for kind, kept in rows.items():
+                values = [(kind, key, *row) for key, row in kept.items()]
+                self._database.executemany("INSERT OR IGNORE INTO kept VALUES (?, ?, ?, ?)", values)
 
     @contextlib.contextmanager
     def _readable(self) -> Iterator[None]:

@@ -33,17 +33,19 @@ def check_method(name: str) -> None:
 
 def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdSettings, Any]:
     """Settings of the threshold and of a method from single values, named as `simulate` does."""
-    of_threshold, of_method = fields_of(ThresholdSettings), METHODS[method].fields()
-    choices = sorted({*of_threshold, *of_method})
-    for name in values:
-        has = f"{near(name, choices)}: it has {', '.join(choices)}."
-        check(name in choices, f"{short(name)} is no setting of {method}{has}")
-    plain = {name: _plain(value) for name, value in values.items()}
-    threshold = ThresholdSettings(**{k: v for k, v in plain.items() if k in of_threshold})
-    options = METHODS[method].settings(**{k: v for k, v in plain.items() if k in of_method})
+    check_method(method)
+    of_threshold, of_method = dict[str, Any](), dict[str, Any]()
+    for name, value in values.items():
+        is_of_threshold = name in fields_of(ThresholdSettings)
+        if not is_of_threshold and name not in METHODS[method].fields():
+            choices = sorted({*fields_of(ThresholdSettings), *METHODS[method].fields()})
+            has = f"{near(name, choices)}: it has {', '.join(choices)}."
+            raise SettingsError(f"{short(name)} is no setting of {method}{has}")
+        (of_threshold if is_of_threshold else of_method)[name] = plain(value)
+    options = METHODS[method].settings(**of_method)
     size = options.at_once
     check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
-    return threshold, options
+    return ThresholdSettings(**of_threshold), options
 
 
 def checked_text(text: Any) -> Rows:
@@ -57,7 +59,7 @@ def checked_text(text: Any) -> Rows:
 
 def checked_scale(scale: Any) -> float:
     """A logit scale, exponentiated; a warning tells of one that looks like the logarithm."""
-    value, bounds = _plain(scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
+    value, bounds = plain(scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
     wrong = f"scale is {short(repr(scale))}, must be {bounds}: CLIP's is about 100."
     check(is_scale(value), wrong)
     if _LOGARITHMS[0] < value < _LOGARITHMS[1]:
@@ -69,12 +71,10 @@ def checked_scale(scale: Any) -> float:
     return float(value)
 
 
-def checked_bias(bias: Any) -> float | None:
-    """A sigmoid model's logit bias, or None."""
-    if bias is None:
-        return None
+def checked_bias(bias: Any) -> float:
+    """A sigmoid model's logit bias."""
     wrong = f"bias is {short(repr(bias))}, must be a number: SigLIP's is about -13."
-    check(is_bias(_plain(bias)), wrong)
+    check(is_bias(plain(bias)), wrong)
     return float(bias)
 
 
@@ -126,7 +126,7 @@ def checked_rows(what: str, values: Any) -> Rows:
     return rows
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A number of Python's own instead of NumPy's."""
     return value.item() if isinstance(value, np.generic) else value
 

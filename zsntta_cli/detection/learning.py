@@ -9,10 +9,11 @@ SUN397 (benchmarks/learn.py).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from zsntta_cli.methods.scores import unit
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -34,30 +35,14 @@ class Labels:
     features: Features  # (L, D) raw
     noise: NDArray[np.bool_]  # (L,)
 
-    @cached_property
-    def units(self) -> Features:
-        """The features (L, D), of unit norm."""
-        return units(self.features)
-
     @classmethod
-    def none(cls, dim: int) -> "Labels":
-        """No answers."""
-        return cls(np.empty((0, dim), np.float32), np.empty(0, bool))
+    def of(cls, features: Features, noise: NDArray[np.bool_]) -> "Labels":
+        """Answers in the order in which they were given; the last one about an image counts."""
+        rows, last = np.unique(features[::-1], axis=0, return_index=True)
+        return cls(rows, noise[::-1][last])
 
     def __len__(self) -> int:
         return len(self.noise)
-
-    def and_of(self, features: Features, noise: NDArray[np.bool_]) -> "Labels":
-        """These answers and more; the last answer about the same image counts."""
-        rows = np.concatenate([self.features, features])[::-1]
-        answers = np.concatenate([self.noise, noise])[::-1]
-        rows, first = np.unique(rows, axis=0, return_index=True)
-        return Labels(rows, answers[first])
-
-
-def units(features: Features) -> Features:
-    """Features (N, D) of unit norm; zeros stay zeros."""
-    return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
 
 
 @dataclass(frozen=True)
@@ -74,7 +59,7 @@ class Rule:
         """Log odds (N,) of images by their raw features (N, D) and margins; noise is above 0."""
         ratios = np.zeros(len(margins))
         if self.weights[2]:
-            ratios = _ratios(units(features), self.labels, self.usual)
+            ratios = _ratios(unit(features), self.labels, self.usual)
         return _design(margins, ratios, self.centre, self.scales) @ self.weights
 
 
@@ -84,9 +69,10 @@ def fitted(labels: Labels, margins: Floats, seen: Features, margins_seen: Floats
     It is found among images that were `seen` (N, D), whose margins are (N,).
     """
     usual = usual_of(seen, margins_seen, labels)
-    ratios = _ratios(labels.units, labels, usual, among=True)
+    ratios = _ratios(unit(labels.features), labels, usual, among=True)
     centre = float(ratios.mean())
-    scales = np.array([_scale(margins), _scale(ratios)])
+    deviations = np.array([margins.std(), ratios.std()])
+    scales = np.where(deviations > 1e-9, deviations, 1.0)  # all alike: as they are
     design = _design(margins, ratios, centre, scales)
     weights, error = _weights(design, labels.noise)
     certainty = (weights[2] / error - _CHANCE) / (_CERTAIN - _CHANCE)
@@ -100,9 +86,9 @@ def fitted(labels: Labels, margins: Floats, seen: Features, margins_seen: Floats
 def usual_of(features: Features, margins: Floats, labels: Labels) -> Features:
     """The least suspicious of raw features (N, D), without labelled ones: at most 512, as units."""
     order = np.argsort(margins, kind="stable")[: int(_USUAL * len(margins))]
-    usual = units(features[order])
+    usual: Features = unit(features[order])
     if len(usual):
-        usual = usual[(usual @ labels.units.T).max(1, initial=-1) < 1 - 1e-6]
+        usual = usual[(usual @ unit(labels.features).T).max(1) < 1 - 1e-6]
     return usual[:: -(-len(usual) // RECENT) or 1]
 
 
@@ -112,12 +98,6 @@ def _design(margins: Floats, ratios: Floats, centre: float, scales: Floats) -> F
     return np.stack([np.ones(len(margins)), margin, ratio], 1)
 
 
-def _scale(values: Floats) -> float:
-    """The standard deviation of values; 1 if they are all alike."""
-    deviation = float(values.std())
-    return deviation if deviation > 1e-9 else 1.0
-
-
 def _ratios(features: Features, labels: Labels, usual: Features, *, among: bool = False) -> Floats:
     """Log ratios (N,) of mean similarities of unit features (N, D) to noise and to clean images.
 
@@ -125,7 +105,7 @@ def _ratios(features: Features, labels: Labels, usual: Features, *, among: bool 
     few answers have little effect. `among`: the images are the answered ones, and none counts as
     its own neighbour.
     """
-    to_answers = _similarity(features, labels.units)
+    to_answers = _similarity(features, unit(labels.features))
     if among:
         np.fill_diagonal(to_answers, 0)
     average = to_answers.sum(1, keepdims=True) / max(len(labels) - among, 1)
@@ -161,12 +141,12 @@ def _weights(
         slope = design.T @ (_chance(odds) - noise) + _PRIOR_PRECISION * change
         return float(value + (_PRIOR_PRECISION * change**2).sum() / 2), slope
 
-    found = minimize(
+    solution = minimize(
         loss, [0.0, margin or _LEAST_MARGIN, ratio or 0.0], jac=True, method="L-BFGS-B",
         bounds=[(None, None), (margin or _LEAST_MARGIN, margin), (ratio, ratio)],
         options={"ftol": 0.0, "gtol": 1e-9, "maxiter": 500},
     )  # fmt: skip
-    weights: Floats = found.x
+    weights: Floats = solution.x
     chance = _chance(design @ weights)
     is_at_bound = weights[1] <= _LEAST_MARGIN
     precision = _PRIOR_PRECISION + np.array([0, _PINNED * is_at_bound, 0])

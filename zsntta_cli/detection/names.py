@@ -6,12 +6,11 @@ for it.
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.errors import SettingsError, first_line, first_of, short
+from zsntta_cli.errors import SettingsError, first_line, first_of, printable, short
 from zsntta_cli.files import read_input
 from zsntta_cli.settings.options import check
 
@@ -30,25 +29,40 @@ _ELSE = re.compile(
     r"outliers?|unclassified|uncategori[sz]ed|undefined|unlabell?ed|unsure|not sure|n/a|negatives?"
 )
 _NEGATED = re.compile(r"(no|non)\b.+|(.*[^-\w])?(not|without|neither)(?![-\w]).*|.*n['’]t\b.*")
+_FOREIGN = re.compile(r"[^\W\d_\x00-\x7f]")  # a letter that English does not have
+_IS_ELSE = (
+    "means anything else, and is no thing to be seen: leave it out. What belongs to none of the "
+    "classes is noise without it."
+)
+_IS_NEGATED = (
+    "says what an image does not show, and an encoder finds what is negated: name what it shows "
+    "instead, or leave it out."
+)
+_IS_FOREIGN = "has letters that English does not have: most encoders learned English names."
 _WANTED = "write one name per line, or names between commas"
 
 
-def names_of(names: Sequence[Any]) -> tuple[str, ...]:
-    """Class names as they are given, if they will do.
+def names_of(names: Sequence[Any], where: str = "") -> tuple[str, ...]:
+    """Class names as they are given, if they will do; `where` they stand, if not in a program.
 
     Raises:
-        SettingsError: they are no texts, one is empty, or two are equal.
+        SettingsError: they are no texts, one is empty, or two are equal; where they were read, one
+            is a piece of a notation.
     """
     if isinstance(names, str):
         raise SettingsError(f"class names are the text '{short(names)}', not a list.")
     check(len(names) > 0, "there are no class names: name one or more.")
+    seen = set[str]()
     for i, name in enumerate(names, 1):
-        check(isinstance(name, str), f"class name {i} is {short(repr(name))}, must be a text.")
-        check(bool(name.strip("\0 ")), f"class name {i} is empty.")
-        check("\0" not in name, f"class name {i} is {short(repr(name))}, must have no NUL.")
-    for name, count in Counter(names).items():
-        check(count == 1, f"the class name '{short(name)}' is there twice.")
-    return tuple(names)
+        what = f"{where and f'{where}: '}class {i:,} is {short(repr(name))}"
+        check(isinstance(name, str), f"{what}, must be a name.")
+        check(bool(name.strip("\0 ")), f"{what}, must be a name: it is empty.")
+        check("\0" not in name, f"{what}, must have no NUL.")
+        is_piece = where and _PIECE.match(name.strip())
+        check(not is_piece, f"{what}, a piece of a notation that is not understood: {_WANTED}.")
+        check(name not in seen, f"the class name '{short(name)}' is there twice.")
+        seen.add(name)
+    return tuple(name.strip() for name in names) if where else tuple(names)
 
 
 def typed_classes(text: str) -> tuple[str, ...]:
@@ -57,11 +71,11 @@ def typed_classes(text: str) -> tuple[str, ...]:
     Raises:
         SettingsError: they are in a notation that is not understood.
     """
-    where = f"--classes {short(text)}"
+    where = f"--classes {printable(short(text))}"
     check(bool(text.strip()), "--classes is empty: name one class or more, --classes cat,dog.")
     is_file = "," not in text and Path(text.strip()).suffix and Path(text.strip()).is_file()
     check(not is_file, f"{where} is a file: --classes-file {short(text)} reads it.")
-    return _checked(_names(text, where), where)
+    return names_of(_names(text, where), where)
 
 
 def read_classes(path: Path) -> tuple[str, ...]:
@@ -78,53 +92,34 @@ def read_classes(path: Path) -> tuple[str, ...]:
     check(bool(names), f"{path} has no class names: it must have one name per line.")
     is_table = path.suffix.lower() in _TABLES and len(text.split("\n")) > 2 and "," in text
     check(not is_table, f"{path} is understood as a table: {_WANTED}.")
-    return _checked(names, str(path))
+    return names_of(names, str(path))
 
 
 def notes_on(names: Sequence[str]) -> Iterator[str]:
     """What is to be said of names that CLIP hardly sees as their writer means them."""
-    rest, negated, foreign = list[str](), list[str](), list[str]()
+    said: dict[str, list[str]] = {note: [] for note in (_IS_ELSE, _IS_NEGATED, _IS_FOREIGN)}
     for name in names:
-        plain = " ".join(name.replace("_", " ").lower().split())
-        if _ELSE.fullmatch(plain):
-            rest.append(name)
-        elif _NEGATED.fullmatch(plain):
-            negated.append(name)
-        if any(c.isalpha() and c > "\x7f" for c in name):
-            foreign.append(name)
-    if rest:
-        yield (
-            f"{_listed(rest)} means anything else, and is no thing to be seen: leave it out. What "
-            f"belongs to none of the classes is noise without it."
-        )
-    if negated:
-        yield (
-            f"{_listed(negated)} says what an image does not show, and an encoder finds what is "
-            f"negated: name what it shows instead, or leave it out."
-        )
-    if foreign:
-        yield (
-            f"{_listed(foreign)} has letters that English does not have: most encoders learned "
-            f"English names."
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return first_of([f"'{short(name)}'" for name in names])
+        words = " ".join(name.replace("_", " ").lower().split())
+        if _ELSE.fullmatch(words):
+            said[_IS_ELSE].append(f"'{short(name)}'")
+        elif _NEGATED.fullmatch(words):
+            said[_IS_NEGATED].append(f"'{short(name)}'")
+        if not name.isascii() and _FOREIGN.search(name):
+            said[_IS_FOREIGN].append(f"'{short(name)}'")
+    for note, of_names in said.items():
+        if of_names:
+            yield f"{first_of(of_names)} {note}"
 
 
 def _names(text: str, where: str) -> Sequence[Any]:
     """The names in a text; a comma within one of several lines is part of its name."""
     if _LISTED.search(text):
         return _in_list(text, where)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines if len(lines) != 1 else _between_commas(lines[0], where)
-
-
-def _between_commas(line: str, where: str) -> list[str]:
-    """Names between commas; one that has a comma itself stands in double quotes."""
-    try:
-        [names] = csv.reader([line], skipinitialspace=True, strict=True)
+    lines = list(filter(None, map(str.strip, text.splitlines())))
+    if len(lines) != 1:
+        return lines
+    try:  # between commas; a name that has a comma itself stands in double quotes
+        [names] = csv.reader(lines, skipinitialspace=True, strict=True)
     except csv.Error as error:
         raise SettingsError(f"{where}: quotes do not enclose whole names: {_WANTED}.") from error
     return names
@@ -147,14 +142,3 @@ def _in_list(text: str, where: str) -> Sequence[Any]:
         value = [*value.values()]
     check(isinstance(value, list), f"{where} is understood as JSON or YAML, and has no list.")
     return value
-
-
-def _checked(names: Sequence[Any], where: str) -> tuple[str, ...]:
-    """The names, none of which is a piece of a notation."""
-    for number, name in enumerate(names, 1):
-        what = f"{where}: class {number:,} is {short(repr(name))}"
-        check(isinstance(name, str), f"{what}, must be a name.")
-        check(bool(name.strip("\0 ")), f"{what}, must be a name: it is empty.")
-        is_piece = _PIECE.match(name.strip())
-        check(not is_piece, f"{what}, a piece of a notation that is not understood: {_WANTED}.")
-    return tuple(name.strip() for name in names)

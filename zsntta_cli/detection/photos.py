@@ -6,7 +6,8 @@ examples alone determine the scale: each photo is left out, and compared with th
 others form.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,15 +53,30 @@ class PhotoClasses(NamedTuple):
 def photo_classes(folder: Path, encoding: Encoding) -> tuple[PhotoClasses, frozenset[bytes]]:
     """Classes from the example photos in a folder, with the bytes of the photos' features.
 
+    Photos that cannot be read are left out, with a warning.
+
     Raises:
         DatasetError: there is no such folder, it has no subfolders, no photo of a class can be
             read, a photo is in two classes, or no class has two photos.
     """
     names, photos, labels = _examples(folder)
     encoding.encode(photos, "example photos")
-    for line in _warnings(names, photos, labels):
-        encoding.reporter.note(f"warning: {line}")
+    warn, failed = encoding.reporter.note, [photo for photo in photos if photo.error]
     read = [(photo, i) for photo, i in zip(photos, labels, strict=True) if not photo.error]
+    counts = Counter(label for _, label in read)
+    for label, name in enumerate(names):
+        if not counts[label]:
+            first = photos[labels.index(label)]
+            wrong = f"no photo of the class '{short(name)}' can be read"
+            raise DatasetError(f"{wrong} ({first.source}: {first.error}).")
+    if failed:
+        place = f"the first: {failed[0].source}: {failed[0].error}"
+        unread = f"{len(failed):,} of {len(photos):,} example photos cannot be read"
+        warn(f"warning: {unread} ({place}).")
+    single = [name for label, name in enumerate(names) if counts[label] == 1]
+    if single and len(names) > 1:
+        few = short(", ".join(single))
+        warn(f"warning: classes with one example photo: {few}; give 2 to 8 of each.")
     places: dict[bytes, tuple[Photo, int]] = {}
     for photo, label in read:
         assert photo.features is not None
@@ -72,10 +88,11 @@ def photo_classes(folder: Path, encoding: Encoding) -> tuple[PhotoClasses, froze
             )
     features = np.array([photo.features for photo, _ in read], np.float32)
     classes = _of_folder(folder, features, [label for _, label in read], names)
-    alone = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"
     line = f"{counted(len(names), 'class', 'classes')} from {counted(len(read), 'example photo')}"
-    scale = f": {alone} (logit scale {classes.scale:g})" if len(names) > 1 else ""
-    encoding.reporter.note(f"note: {line}{scale}.")
+    if len(names) > 1:
+        alone = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"
+        line += f": {alone} (logit scale {classes.scale:g})"
+    encoding.reporter.note(f"note: {line}.")
     return classes, frozenset(places)
 
 
@@ -108,24 +125,6 @@ def _examples(folder: Path) -> tuple[tuple[str, ...], list[Photo], list[int]]:
             raise DatasetError(f"the class '{short(path.name)}' has no photo in {path}.")
         labels += [label] * (len(photos) - len(labels))
     return names_of([path.name for path in folders]), photos, labels
-
-
-def _warnings(
-    names: Sequence[str], photos: Sequence[Photo], labels: Sequence[int]
-) -> Iterator[str]:
-    """Warnings about photos that cannot be read; DatasetError if a class has no other."""
-    failed = [photo for photo in photos if photo.error]
-    readable = np.bincount(labels, [not photo.error for photo in photos], len(names))
-    for label in np.flatnonzero(readable == 0).tolist():
-        first = photos[labels.index(label)]
-        wrong = f"no photo of the class '{short(names[label])}' can be read"
-        raise DatasetError(f"{wrong} ({first.source}: {first.error}).")
-    if failed:
-        place = f"the first: {failed[0].source}: {failed[0].error}"
-        yield f"{len(failed):,} of {len(photos):,} example photos cannot be read ({place})."
-    single = [name for name, count in zip(names, readable, strict=True) if count == 1]
-    if single and len(names) > 1:
-        yield f"classes with one example photo: {short(', '.join(single))}; give 2 to 8 of each."
 
 
 def _of_folder(
@@ -176,8 +175,13 @@ def class_features(
         SettingsError: features or labels are invalid, a class has no photo, or none of several
             classes has two different ones.
     """
-    rows = checked_rows("features", features)
-    classes = _checked_labels(labels, len(rows))
+    rows, classes = checked_rows("features", features), np.asarray(labels)
+    is_one_each = classes.shape == (len(rows),) and classes.dtype.kind in "iu"
+    check(is_one_each, f"labels must be whole numbers, one for each of {len(rows):,} features.")
+    check(len(rows) > 0, "there are no example photos: give one or more for each class.")
+    check(int(classes.min()) >= 0, f"a label is {classes.min()}, must be 0 or more.")
+    for label in {*range(int(classes.max()))} - {*classes.tolist()}:
+        raise SettingsError(f"class {label} has no example photo.")
     check(bool(rows.any(axis=1).all()), "features have a row of zeros.")
     # Different photos of each class, sorted, so that their order does not change sums.
     different = np.unique(np.column_stack([classes, unit(rows.astype(np.float64))]), axis=0)
@@ -185,21 +189,10 @@ def class_features(
     sums = np.zeros((y.max() + 1, x.shape[1]))
     np.add.at(sums, y, x)
     check(bool((np.linalg.norm(sums, axis=1) > 0).all()), "the photos of a class cancel out.")
-    logits, labels_left = _left_out(x, y, sums)
-    right = int((logits.argmax(1) == labels_left).sum())
-    scale = _ONE_CLASS if len(sums) == 1 else _scale(logits, labels_left)
-    return PhotoClasses(names, unit(sums).astype(np.float32), scale, right, len(labels_left))
-
-
-def _checked_labels(labels: ArrayLike, count: int) -> Labels:
-    values = np.asarray(labels)
-    is_one_each = values.shape == (count,) and values.dtype.kind in "iu"
-    check(is_one_each, f"labels must be whole numbers, one for each of {count:,} features.")
-    check(count > 0, "there are no example photos: give one or more for each class.")
-    for label in set(range(int(values.max()) + 1)) ^ set(values.tolist()):
-        check(label >= 0, f"a label is {label}, must be 0 or more.")
-        raise SettingsError(f"class {label} has no example photo.")
-    return values.astype(np.int64)
+    cosines, own = _left_out(x, y, sums)
+    right = int((cosines.argmax(1) == own).sum())
+    scale = _ONE_CLASS if len(sums) == 1 else _scale(cosines, own)
+    return PhotoClasses(names, unit(sums).astype(np.float32), scale, right, len(own))
 
 
 def _left_out(x: Floats, y: Labels, sums: Floats) -> tuple[Floats, Labels]:

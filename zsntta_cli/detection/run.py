@@ -22,10 +22,10 @@ from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.corrections import Corrected
 from zsntta_cli.detection.detector import Detector
 from zsntta_cli.detection.encoding import Encoding, wrong_with
-from zsntta_cli.detection.inputs import check_method, checked_settings
+from zsntta_cli.detection.inputs import checked_settings
 from zsntta_cli.detection.names import names_of, notes_on
 from zsntta_cli.detection.sources import PIPE, Photo, check_sources, photos_of, refuse
-from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Flag, Row, Verdicts, parsed_flag
+from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Flag, Row, parsed_flag
 from zsntta_cli.encoders.text import generic_text, prompt_features
 from zsntta_cli.errors import SettingsError, counted, first_of, short
 from zsntta_cli.methods import METHODS
@@ -52,15 +52,12 @@ class Request:
     flag: Flag = None
 
     def __post_init__(self) -> None:
-        check(
-            not (self.sources and self.set_name),
-            "both images and a cached set are named: name one of the two.",
-        )
+        both = "both images and a cached set are named: name one of the two."
+        check(not (self.sources and self.set_name), both)
         check(
             bool(self.sources or self.set_name),
             "say which images: files, folders, archives, lists, '-', or a cached set.",
         )
-        check_method(self.method)
         checked_settings(self.method, self.settings)
         if self.prompt is not None:
             prompt_template(self.prompt)
@@ -76,13 +73,6 @@ class Request:
             "on arrival nobody knows how many images there will be: leave --flag out, or name a "
             "folder.",
         )
-
-    @property
-    def template(self) -> str:
-        """The prompt template."""
-        if self.prompt is not None:
-            return prompt_template(self.prompt)
-        return default_prompt(self.set_name) if self.set_name else DEFAULT_PROMPT
 
     @property
     def on_arrival(self) -> bool:
@@ -110,25 +100,26 @@ class DetectRun:
                 error.
         """
         examples, margins, parts = 0, list[float](), self._photos()
-        if not self.request.on_arrival:
-            parts = iter([list(chain.from_iterable(parts))])
-        elif self.corrected:
-            self.corrected.teach(self.detector, self.encoding)
-        for photos in parts:
+        on_arrival, detector = self.request.on_arrival, self.detector
+        if on_arrival and self.corrected:
+            self.corrected.teach(detector, self.encoding)
+        for photos in parts if on_arrival else [list(chain.from_iterable(parts))]:
             features = [photo.features for photo in photos if photo.features is not None]
             if self.examples:
                 examples += sum(row.tobytes() in self.examples for row in features)
-            stacked = np.array(features, np.float32)
-            if self.request.on_arrival:
-                decided = _on_arrival(self.detector, stacked, margins)
-            else:
-                if self.corrected:
-                    self.corrected.teach(self.detector, self.encoding, photos)
-                flag = self.request.flag
-                decided = self.detector.decide_all(stacked, flag).rows() if features else []
-            rows = rows_of(photos, decided, self.encoding.name)
+            if not on_arrival and self.corrected:
+                self.corrected.teach(detector, self.encoding, photos)
+            verdicts: list[Row] = []
+            if features:
+                stacked = np.array(features, np.float32)
+                if on_arrival:
+                    verdicts = detector.update(stacked).rows()
+                    rank_so_far(verdicts, margins)
+                else:
+                    verdicts = detector.decide_all(stacked, self.request.flag).rows()
+            rows = rows_of(photos, verdicts, self.encoding.name)
             if self.corrected:
-                self.corrected.apply(rows, self.detector.names)
+                self.corrected.apply(rows, detector.names)
             yield photos, rows
         if examples:
             self.encoding.reporter.note(
@@ -145,8 +136,7 @@ class DetectRun:
                 photo.features = None if photo.error else row
             yield photos
             return
-        all_folders = self.request.all_folders
-        for photos in photos_of(self.request.sources, self.left_out, all_folders):
+        for photos in photos_of(self.request.sources, self.left_out, self.request.all_folders):
             step = AT_ONCE if self.request.on_arrival else max(len(photos), 1)
             for start in range(0, len(photos), step):
                 part = photos[start : start + step]
@@ -171,49 +161,63 @@ def detect_run(
         EncoderError: the encoder is needed and not available.
     """
     check_sources(request.sources)
-    note = encoding.reporter.note
-    cached = _cached_set(request.set_name, encoding) if request.set_name else None
+    cached, examples, of_encoder = None, frozenset[bytes](), dict[str, Any]()
+    if name := request.set_name:
+        path = feature_path(encoding.root, encoding.name, name)
+        if not path.exists():
+            there = set_names(encoding.root, encoding.name)
+            raise missing_features(name, encoding.name, encoding.root, there)
+        cached = store.read(path)
     if request.class_photos:
         from zsntta_cli.detection.photos import photo_classes
 
         classes, examples = photo_classes(request.class_photos, encoding)
         if cached:
             check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
-        normalized = bool(cached and cached.normalized)
-        detector = Detector(
-            classes.features, classes.scale, classes.names, request.method, normalized=normalized,
-            **request.settings,
-        )  # fmt: skip
-        return DetectRun(request, encoding, detector, cached, examples, corrected)
-    names, text = _named_classes(request, encoding, cached)
-    identity = cached.identity if cached else encoding.identity
-    is_known, generic = is_level_known(identity), None
-    has_level = is_known or request.settings.get("cull_low") is not None
-    if has_level and METHODS[request.method].reads_generic:
-        generic = cached.generic if cached else generic_text(encoding.encode_texts)
+        names, text, scale = classes.names, classes.features, classes.scale
+    else:
+        names, text = _named_classes(request, encoding, cached)
+        identity = cached.identity if cached else encoding.identity
+        is_known, generic = is_level_known(identity), None
+        has_level = is_known or request.settings.get("cull_low") is not None
+        if has_level and METHODS[request.method].reads_generic:
+            generic = cached.generic if cached else generic_text(encoding.encode_texts)
+        scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
+        of_encoder = {"bias": bias, "generic": generic, "is_level_known": is_known}
     detector = Detector(
-        text, identity.get("logit_scale", math.nan), names, request.method,
-        bias=identity.get("logit_bias"), generic=generic, is_level_known=is_known,
-        normalized=bool(cached and cached.normalized), **request.settings,
+        text, scale, names, request.method, normalized=bool(cached and cached.normalized),
+        **of_encoder, **request.settings,
     )  # fmt: skip
-    if detector.note and not is_tiny(encoding.name):  # of which the summary says more
-        note(f"note: {detector.note}")
-    return DetectRun(request, encoding, detector, cached, corrected=corrected)
+    # Of the embedded encoder the summary says more.
+    if detector.note and not request.class_photos and not is_tiny(encoding.name):
+        encoding.reporter.note(f"note: {detector.note}")
+    return DetectRun(request, encoding, detector, cached, examples, corrected)
 
 
 def _named_classes(
     request: Request, encoding: Encoding, cached: Features | None
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """Class names, by default those of the set, and their text features (C, D)."""
+    """Class names, by default those of the set, and their text features (C, D).
+
+    The set's own file has the text features, if it has them of these names.
+    """
     names, note = request.classes or (cached.class_names if cached else ()), encoding.reporter.note
     if not names:
         raise SettingsError(f"'{request.set_name}' has no class names: name them.")
+    quoted = " (in quotes are names with a comma)" if "," in "".join(names) else ""
     shown = [f"'{short(name)}'" if "," in name else short(name) for name in names]
-    quoted = " (in quotes are names with a comma)" if any("," in name for name in names) else ""
     note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(shown)}{quoted}.")
     for said in notes_on(request.classes):
         note(f"note: {said}")
-    text = _text(names, request.template, encoding, cached)
+    prompt = default_prompt(request.set_name) if request.set_name else DEFAULT_PROMPT
+    prompt = prompt if request.prompt is None else prompt_template(request.prompt)
+    kept = cached.texts.get(prompt) if cached else None
+    if cached and kept is not None and set(names) <= set(cached.class_names):
+        text = kept.features[[cached.class_names.index(name) for name in names]]
+    else:
+        text = prompt_features(encoding.encode_texts, prompt, names)
+        if cached:
+            check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
     compared = text if len(names) <= _COMPARED else text[:0]
     same = np.argwhere(np.triu(compared @ compared.T, 1) > _ALIKE)
     if len(same):
@@ -223,42 +227,11 @@ def _named_classes(
     return names, text
 
 
-def _text(
-    names: Sequence[str], template: str, encoding: Encoding, cached: Features | None
-) -> NDArray[np.float32]:
-    """Text features (C, D) of names, from the set's own file if it has them."""
-    kept = cached.texts.get(template) if cached else None
-    if cached and kept is not None and set(names) <= set(cached.class_names):
-        return kept.features[[cached.class_names.index(name) for name in names]]
-    text = prompt_features(encoding.encode_texts, template, names)
-    if cached:
-        check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
-    return text
-
-
-def _cached_set(name: str, encoding: Encoding) -> Features:
-    path = feature_path(encoding.root, encoding.name, name)
-    if not path.exists():
-        cached_names = tuple(set_names(encoding.root, encoding.name))
-        raise missing_features(name, encoding.name, encoding.root, cached_names)
-    return store.read(path)
-
-
-def _on_arrival(
-    detector: Detector, features: NDArray[np.float32], margins: list[float]
-) -> list[Row]:
-    """What is decided on the next images (N, D), which are learned; ranks are among those so far.
-
-    `margins` has those so far in ascending order.
-    """
-    if not len(features):
-        return []
-    verdicts: Verdicts = detector.update(features)
-    rows = verdicts.rows()
-    for row, margin in zip(rows, verdicts.margin.tolist(), strict=True):
-        insort(margins, margin)
-        row["rank"] = len(margins) - bisect_right(margins, margin) + 1
-    return rows
+def rank_so_far(rows: Sequence[Row], margins: list[float]) -> None:
+    """Rank rows among those so far, whose margins are in ascending order; theirs are added."""
+    for row in rows:
+        insort(margins, row["margin"])
+        row["rank"] = len(margins) - bisect_right(margins, row["margin"]) + 1
 
 
 def rows_of(photos: Sequence[Photo], decided: Sequence[Row], encoder_name: str) -> list[Row]:

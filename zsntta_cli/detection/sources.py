@@ -41,12 +41,8 @@ _RAW = {
     ".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dng", ".erf", ".iiq", ".kdc", ".mrw", ".nef", ".nrw",
     ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw", ".x3f",
 }  # fmt: skip
-# What calls itself a picture is a row, and one that says why where it cannot be read.
-_PHOTOS = SUFFIXES | _RAW | {
-    ".jfif", ".jpe", ".mpo", ".apng", ".heic", ".heif", ".avif", ".jxl", ".jp2",
-}  # fmt: skip
-
-Half = NDArray[np.float16]
+_READ = SUFFIXES | {".jfif", ".jpe", ".mpo", ".apng", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
+_PHOTOS = _READ | _RAW  # what calls itself a picture is a row, if only one that says why not
 
 
 @dataclass(eq=False)
@@ -57,7 +53,7 @@ class Photo:
     read: Callable[[], bytes]  # OSError where it cannot be read
     file: Path | None = None  # it lies in
     member: str = ""  # its path within an archive
-    features: Half | None = None  # (D,) raw
+    features: NDArray[np.floating] | None = None  # (D,) raw
     content: bytes = b""  # SHA-256 of what was read
     note: str = ""  # what was done to read it, where it is not as its file has it
     error: str = ""  # why it has no features
@@ -99,8 +95,9 @@ def photos_of(
 ) -> Iterator[list[Photo]]:
     """The images of all sources in order, each once, as many at a time as are available.
 
-    What is found and not judged is counted in `left_out`. `all_folders`: those of systems and
-    tools, and hidden ones, are looked into, too.
+    An image is known by its file, whatever links lead there, and its place in an archive. Two hard
+    links are two images. What is found and not judged is counted in `left_out`. `all_folders`:
+    those of systems and tools, and hidden ones, are looked into, too.
 
     Raises:
         DatasetError: a source does not exist, holds no image, or is a list or archive that cannot
@@ -108,32 +105,19 @@ def photos_of(
     """
     seen = set[tuple[str, str]]()
     for source in sources:
-        if source == PIPE:
-            for photos in piped(_standard_input):
-                yield _each_once(photos, seen, left_out)
-            continue
-        for path in _paths(source):
-            yield _each_once(_of_path(path, left_out, all_folders), seen, left_out)
-
-
-def _each_once(
-    photos: Iterable[Photo], seen: set[tuple[str, str]], left_out: LeftOut
-) -> list[Photo]:
-    """The images that are not in `seen`, by any name or link; they are added to it.
-
-    An image is known by its file, whatever links lead there, and its place in an archive. Two hard
-    links are two images.
-    """
-    kept = []
-    for photo in photos:
-        if photo.file is not None:
-            place = _real_place(photo.file), photo.member
-            if place in seen:
-                left_out.again += 1
-                continue
-            seen.add(place)
-        kept.append(photo)
-    return kept
+        listed: Iterable[list[Photo]]
+        listed = (_of_path(path, left_out, all_folders) for path in _paths(source))
+        for photos in piped(_standard_input) if source == PIPE else listed:
+            new = []
+            for photo in photos:
+                place = (_real_place(photo.file), photo.member) if photo.file else None
+                if place in seen:
+                    left_out.again += 1
+                    continue
+                if place:
+                    seen.add(place)
+                new.append(photo)
+            yield new
 
 
 def _real_place(file: Path) -> str:
@@ -145,13 +129,6 @@ def _real_place(file: Path) -> str:
 
 
 _real_folder = cache(os.path.realpath)
-
-
-def _standard_input(most: int) -> bytes:
-    try:
-        return os.read(0, most)
-    except OSError as error:
-        raise DatasetError(f"cannot read standard input ({first_line(error)}).") from error
 
 
 def _paths(source: str) -> list[Path]:
@@ -178,15 +155,26 @@ def _paths(source: str) -> list[Path]:
 
 
 def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:
+    """The images of a file, a folder, an archive or a list; of a list's own words, in its order.
+
+    A relative path of a list is searched from the working folder, then from the list's own.
+    """
     name = path.name.lower()
-    if not (path.is_dir() or name.endswith((*ARCHIVES, *COMPRESSED))):
-        return _of_list(path) if name.endswith(OF_PHOTOS) else [of_file(path)]
-    photos = list(photos_in(path, left_out, all_folders))
-    if not photos:
-        endings = ", ".join(sorted(_PHOTOS - _RAW))
+    if path.is_dir() or name.endswith((*ARCHIVES, *COMPRESSED)):
+        if photos := list(photos_in(path, left_out, all_folders)):
+            return photos
         words = left_out.words()
-        left = f"; left out: {words}" if words else ""
-        raise DatasetError(f"no image in {path} (looked for {endings}){left}.")
+        raise DatasetError(
+            f"no image in {path} (looked for {', '.join(sorted(_READ))})"
+            f"{f'; left out: {words}' if words else ''}."
+        )
+    if not name.endswith(OF_PHOTOS):
+        return [of_file(path)]
+    photos = []
+    for named, *_ in read_list(path):
+        beside = path.parent / named
+        is_beside = "\0" not in named and not Path(named).exists() and beside.exists()
+        photos.append(_named(str(beside) if is_beside else named))
     return photos
 
 
@@ -218,26 +206,22 @@ def of_file(path: Path) -> Photo:
 
 
 def _of_file(path: Path) -> bytes:
-    check_not_raw(path.name)
+    check_readable(path)
     return read_input(path, _LARGEST)
 
 
 def _of_member(file: File) -> bytes:
-    check_not_raw(file.parts[-1])
+    check_readable(file.parts[-1])
     if file.size > _LARGEST:
         raise OSError(f"{file.size:,} bytes are no image")
     return file.read()
 
 
-def check_not_raw(name: str) -> None:
-    """Refuse a RAW photo by its name; OSError says what to do."""
+def check_readable(name: str | Path) -> None:
+    """Refuse a RAW photo and an address by their names; OSError says what to do."""
     if os.path.splitext(name)[1].lower() in _RAW:
         raise OSError("it is a RAW photo: develop it, or name the JPEG beside it")
-
-
-def check_no_address(name: str) -> None:
-    """Refuse an address; OSError says what to do."""
-    if "://" in name:
+    if "://" in str(name):
         raise OSError(_ADDRESS)
 
 
@@ -246,26 +230,22 @@ def refuse(error: str) -> NoReturn:
     raise OSError(error)
 
 
-def _of_list(path: Path) -> list[Photo]:
-    """The images of a list; a relative path is searched from the working folder, then its own."""
-    photos = []
-    for name, *_ in read_list(path):
-        beside = path.parent / name
-        is_beside = "\0" not in name and not Path(name).exists() and beside.exists()
-        photos.append(_named(str(beside) if is_beside else name))
-    return photos
-
-
 def _named(name: str) -> Photo:
     """A file that a list or a pipe names; what is none has an error."""
-    path = Path(name)
     if "\0" in name:
         return Photo(name, bytes, error="it is no path")
     if "://" in name:
         return Photo(name, bytes, error=_ADDRESS)
-    if path.is_dir():
+    if Path(name).is_dir():
         return Photo(name, bytes, error="it is a folder, not an image")
-    return of_file(path)
+    return of_file(Path(name))
+
+
+def _standard_input(most: int) -> bytes:
+    try:
+        return os.read(0, most)
+    except OSError as error:
+        raise DatasetError(f"cannot read standard input ({first_line(error)}).") from error
 
 
 def piped(read: Callable[[int], bytes]) -> Iterator[list[Photo]]:
@@ -274,8 +254,7 @@ def piped(read: Callable[[int], bytes]) -> Iterator[list[Photo]]:
     Raises:
         DatasetError: pictures come, and no paths.
     """
-    begun, mark = b"", b""  # of the last line, what has come
-    is_first = True
+    begun, mark, is_first = b"", b"", True  # of the last line, what has come
     while piece := read(_PIECE):
         if is_first and piece.startswith(_PICTURES):
             raise DatasetError("standard input has pictures, and '-' reads paths: name the files.")

@@ -21,6 +21,7 @@ _DECIMALS = 12  # of one image's numbers: all that is beyond is of rounding
 # How many to call noise in place of the method's own decision: a share below 1, a number, or either
 # as it is typed ("5%", "50").
 Flag = float | int | str | None
+_TYPED_FLAG = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(%?)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -113,28 +114,21 @@ class Verdicts:
         answer = answers(odds > 0, self.sure | knows_noise)
         return replace(self, score=odds, threshold=np.zeros_like(odds), answer=answer)
 
-    def with_flag(self, flag: Flag) -> "Verdicts":
+    def with_flag(self, wanted: float | int | None) -> "Verdicts":
         """As many of a whole folder called noise as wanted, at least one; none is unsure then.
 
-        Thresholds differ between images, so images are ranked by their margin. All thresholds move
-        by one amount, which keeps the ranks.
-
-        Raises:
-            SettingsError: the flag is neither a share nor a number.
+        `wanted` is as `parsed_flag` gives it. Thresholds differ between images, so images are
+        ranked by their margin. All thresholds move by one amount, which keeps the ranks.
         """
-        wanted = parsed_flag(flag)
         if wanted is None or not len(self):
             return self
         share = max(int(wanted * len(self) + 0.5), 1) if wanted < 1 else int(wanted)
-        count = min(share, len(self))
-        asked = replace(self, is_asked=True)
+        count, asked = min(share, len(self)), replace(self, is_asked=True)
         margins = np.sort(self.margin)[::-1]
         below = margins[count] if count < len(self) else margins[-1] - 1
-        return replace(
-            asked,
-            answer=np.where(asked.rank <= count, NOISE, CLEAN),
-            threshold=self.threshold + (margins[count - 1] + below) / 2,
-        )
+        threshold = self.threshold + (margins[count - 1] + below) / 2
+        answer = np.where(asked.rank <= count, NOISE, CLEAN)
+        return replace(asked, answer=answer, threshold=threshold)
 
     def rows(self) -> list[dict[str, Any]]:
         """A dict of plain values for each image: the part of its row from "class" to "top"."""
@@ -148,24 +142,29 @@ class Verdicts:
             if _as_read(score) != _as_read(threshold):  # else they would not say which is above
                 score, threshold = _as_read(score), _as_read(threshold)
             margin = score - threshold
+            likely = []
+            for index, share in zip(*top, strict=True):
+                likely.append({"class": self.names[index], "score": _as_read(share)})
             rows.append({
-                "class": self.names[class_index],
-                "class_index": class_index,
-                "answer": answer,
-                "noise": answer == NOISE,
-                "rank": rank,
-                "score": score,
-                "threshold": threshold,
-                "margin": _as_read(margin) or margin,
+                "class": self.names[class_index], "class_index": class_index,
+                "answer": answer, "noise": answer == NOISE, "rank": rank,
+                "score": score, "threshold": threshold, "margin": _as_read(margin) or margin,
                 "stage": stage,
                 "evidence": None if np.isnan(evidence) else _as_read(evidence),
                 "level": None if np.isnan(level) else _as_read(level),
-                "top": [
-                    {"class": self.names[index], "score": _as_read(share)}
-                    for index, share in zip(*top, strict=True)
-                ],
+                "top": likely,
             })  # fmt: skip
         return rows
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Verdicts]") -> "Verdicts":
+        """The verdicts of one detector on consecutive images, together."""
+        columns: dict[str, Any] = {}
+        for field in fields(cls):
+            values = [getattr(part, field.name) for part in parts]
+            is_column = isinstance(values[0], np.ndarray)
+            columns[field.name] = np.concatenate(values) if is_column else values[0]
+        return cls(**columns)
 
 
 def answers(flagged: NDArray[np.bool_], sure: NDArray[np.bool_]) -> NDArray[np.str_]:
@@ -178,15 +177,6 @@ def _as_read(value: float) -> float:
     return round(value, _DECIMALS)
 
 
-def joined(parts: Sequence[Verdicts]) -> Verdicts:
-    """The verdicts of one detector on consecutive images, together."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = [field.name for field in fields(Verdicts) if field.name not in ("names", "is_asked")]
-    together: Any = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
-    return replace(parts[0], **together)
-
-
 def parsed_flag(flag: Flag) -> float | int | None:
     """A share of all images, above 0 and below 1, or a number of them; None: the method decides.
 
@@ -194,16 +184,12 @@ def parsed_flag(flag: Flag) -> float | int | None:
         SettingsError: it is neither.
     """
     value: Any = flag
-    if isinstance(flag, str):
-        if not re.fullmatch(r"\d{1,9}|\d{1,9}(\.\d{1,9})? ?%", flag.strip(), re.ASCII):
-            value = -1
-        else:
-            value = float(flag.strip()[:-1]) / 100 if "%" in flag else int(flag)
+    if isinstance(flag, str) and (typed := _TYPED_FLAG.fullmatch(flag.strip())):
+        value = float(typed[1]) / 100 if typed[2] else int(typed[1]) if typed[1].isdigit() else -1
     is_share = isinstance(value, float | np.floating) and 0 < value < 1
     is_number = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
     if not (value is None or is_share or is_number):
-        shown = short(repr(flag))
-        raise SettingsError(f"flag is {shown}, must be a share (5%) or a number (50).")
+        raise SettingsError(f"flag is {short(repr(flag))}, must be a share (5%) or a number (50).")
     return None if value is None else float(value) if is_share else int(value)
 
 
