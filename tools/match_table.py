@@ -1,4 +1,4 @@
-"""How often ZS-CLIP and cull are right by `--score mcm` and `--score match`, by number of classes.
+"""How often ZS-CLIP and cull are right by scores mcm and match, by number of classes.
 
     zsntta extract --model tiny
     python tools/match_table.py features/tiny

@@ -10,47 +10,29 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, short
 
+Added = Mapping[str, list[str]]  # names, by what they are the names of
+
 
 @dataclass
 class _Table:
     """A table that may be added to."""
 
-    what: str  # what a line is, in words
     lines: dict[str, Any]
     fault: Callable[[Any], str]  # what keeps a value from being a line, in words; "": nothing
     group: str  # of the entry points that become its lines
     complete: Callable[[], None]  # called after lines were added
-    before: dict[str, Any] = field(default_factory=dict)  # the lines that must stay as they are
     is_asked: bool = False  # whether its entry points were searched
 
-    def check(self, whose: str) -> None:
-        """Refuse new lines of a wrong type, and lines that replace others.
 
-        Raises:
-            SettingsError: a line is refused; the message names it and says why.
-        """
-        for name, line in self.lines.items():
-            if self.before.get(name) is line:
-                continue
-            if name in self.before:
-                raise SettingsError(
-                    f"{whose} adds the {self.what} '{short(name)}', and there is one of this name: "
-                    f"give it another one."
-                )
-            if fault := self.fault(line):
-                raise SettingsError(f"{whose} adds the {self.what} '{short(name)}': {fault}.")
-
-
-_tables: dict[str, _Table] = {}
-_added: dict[Path, Mapping[str, list[str]]] = {}  # the results of `load_script`, by script
+_tables: dict[str, _Table] = {}  # by what a line is, in words
+_added: dict[Path, Added] = {}  # the results of `load_script`, by script
 _loading: list[Path] = []
 
 
@@ -65,32 +47,44 @@ def watch(
 
     `fault` says what keeps a value from being a line, and "" if it is one.
     """
-    _tables[what] = _Table(what, lines, fault, group, complete, dict(lines))
+    _tables[what] = _Table(lines, fault, group, complete)
 
 
-@contextmanager
-def _adding(whose: str) -> Iterator[None]:
-    """Check what is added to the tables within; if something fails, nothing is added.
+@contextlib.contextmanager
+def _adding(whose: str) -> Iterator[dict[str, list[str]]]:
+    """Check what is added to the tables within, and give its names at the end.
+
+    If something fails, nothing is added.
 
     Raises:
-        SettingsError: a line is refused.
+        SettingsError: a line is of a wrong type, or replaces another one.
     """
-    for table in _tables.values():
-        table.before = dict(table.lines)
+    before = {what: dict(table.lines) for what, table in _tables.items()}
+    added: dict[str, list[str]] = {}
     try:
-        yield
-        for table in _tables.values():
-            table.check(whose)
+        yield added
+        for what, table in _tables.items():
+            for name, line in table.lines.items():
+                if before[what].get(name) is line:
+                    continue
+                adds = f"{whose} adds the {what} '{short(name)}'"
+                if name in before[what]:
+                    raise SettingsError(
+                        f"{adds}, and there is one of this name: give it another one."
+                    )
+                if fault := table.fault(line):
+                    raise SettingsError(f"{adds}: {fault}.")
+            added[what] = [name for name in table.lines if name not in before[what]]
     except BaseException:
-        for table in _tables.values():
+        for what, table in _tables.items():
             table.lines.clear()
-            table.lines.update(table.before)
+            table.lines.update(before[what])
         raise
     for table in _tables.values():
         table.complete()
 
 
-def load_script(script: Path) -> Mapping[str, list[str]]:
+def load_script(script: Path) -> Added:
     """Execute a script once, as a module, and return the names that it adds to each table.
 
     It imports from its own folder first. Afterwards the folder stays at the end of sys.path, as the
@@ -99,25 +93,21 @@ def load_script(script: Path) -> Mapping[str, list[str]]:
     Raises:
         SettingsError: the script fails, or adds a wrong line; the message says where.
     """
+    refuse_while_loading()
     path = script.resolve()
-    if _loading:
-        raise SettingsError(
-            f"{_loading[-1].name} runs zsntta while it is loaded: put main() at its end under "
-            f"if __name__ == '__main__'."
-        )
     if path in _added:
         return _added[path]
     if path.suffix != ".py" or not path.is_file():
         raise SettingsError(f"plugin is {short(str(script))}, must be a Python file that is there.")
     name = f"zsntta_plugin_{len(_added)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
     spec = spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
+    assert spec
+    assert spec.loader
     module = sys.modules[name] = module_from_spec(spec)
     sys.path.insert(0, folder := str(path.parent))
     _loading.append(path)
     try:
-        with _adding(path.name):
+        with _adding(path.name) as added:
             spec.loader.exec_module(module)
     except BaseException as error:
         sys.modules.pop(name, None)
@@ -129,11 +119,21 @@ def load_script(script: Path) -> Mapping[str, list[str]]:
         sys.path.remove(folder)
         if folder not in sys.path:
             sys.path.append(folder)
-    _added[path] = {
-        what: [name for name in table.lines if name not in table.before]
-        for what, table in _tables.items()
-    }
-    return _added[path]
+    _added[path] = added
+    return added
+
+
+def refuse_while_loading() -> None:
+    """Refuse to go on within a script that is being loaded.
+
+    Raises:
+        SettingsError: there is one.
+    """
+    if _loading:
+        raise SettingsError(
+            f"{_loading[-1].name} runs zsntta while it is loaded: put main() at its end under "
+            f"if __name__ == '__main__'."
+        )
 
 
 def _place(error: BaseException, path: Path) -> str:
@@ -152,7 +152,7 @@ def _words(error: BaseException) -> str:
     return kind if words == kind else f"{kind}: {words}"
 
 
-@contextmanager
+@contextlib.contextmanager
 def worded_errors() -> Iterator[None]:
     """Turn what a script's method raises into one line; errors of other code stay as they are.
 
@@ -166,16 +166,10 @@ def worded_errors() -> Iterator[None]:
     except Exception as error:
         for path in _added:
             if place := _place(error, path):
-                where = f"{path.name}{place}"
                 raise SettingsError(
-                    f"{where}: {_words(error)}; zsntta --debug shows the traceback."
+                    f"{path.name}{place}: {_words(error)}; zsntta --debug shows the traceback."
                 ) from error
         raise
-
-
-def is_loading() -> bool:
-    """Whether a script is being executed now."""
-    return bool(_loading)
 
 
 class LoadedScripts:
@@ -185,12 +179,12 @@ class LoadedScripts:
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _load_all, (tuple(map(str, _added)),)
+        return _load_all, (tuple(_added),)
 
 
-def _load_all(paths: tuple[str, ...]) -> LoadedScripts:
+def _load_all(paths: tuple[Path, ...]) -> LoadedScripts:
     for path in paths:
-        load_script(Path(path))
+        load_script(path)
     return LoadedScripts()
 
 

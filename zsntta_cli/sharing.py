@@ -161,7 +161,7 @@ def _check_terms(names: Sequence[str]) -> None:
     if bound:
         raise StoreError(
             f"the terms of {first_of(bound, _NAMED)} do not say that everybody may pass features "
-            f"on: read them, and add --i-may if you may, or choose with --set."
+            f"on: read them, and add --i-may if you may, or name the others."
         )
 
 

@@ -178,9 +178,7 @@ def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
 
 
 def test_the_commands(hub, features, zsntta):
-    result = zsntta(
-        "cache", "push", REPOSITORY, "--set", "sky", "--i-may", "--features-dir", features
-    )
+    result = zsntta("cache", "push", REPOSITORY, "sky", "--i-may", "--features-dir", features)
     assert result.stdout.endswith(f"to read them: zsntta cache pull {REPOSITORY}@{REVISION}\n")
     result = zsntta("cache", "pull", REPOSITORY, "sky")
     assert result.stdout == "features/made/sky.h5: 300 images\n"

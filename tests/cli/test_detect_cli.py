@@ -94,22 +94,22 @@ def write_set(tmp_path, count):
 
 
 def test_cached_features_are_judged(cached):
-    found = rows(cached("detect", "--set", "shapes", *TINY))
+    found = rows(cached("detect", "--cached", "shapes", *TINY))
     assert len(found) == 300
     assert found[0]["source"].startswith("shapes/")
     assert all(len(row["top"]) == 5 for row in found)
-    assert rows(cached("detect", "--set", "shapes", "--encoder", "tiny")) == found
-    two = rows(cached("detect", "--set", "shapes", *TINY, "--classes", "star,circle"))
+    assert rows(cached("detect", "--cached", "shapes", "--encoder", "tiny")) == found
+    two = rows(cached("detect", "--cached", "shapes", *TINY, "--classes", "star,circle"))
     assert {row["class"] for row in two} == {"star", "circle"}
     flagged, before = (sum(row["margin"] > 0 for row in some) for some in (two, found))
     assert flagged > before
     # Class names that are not cached are encoded: by the encoder, which is at hand.
-    new = cached("detect", "--set", "shapes", *TINY, "--classes", "hexagon,circle")
+    new = cached("detect", "--cached", "shapes", *TINY, "--classes", "hexagon,circle")
     assert {row["class"] for row in rows(new)} == {"hexagon", "circle"}
 
 
 def test_a_level_set_for_an_encoder_decides(cached):
-    command = ("detect", "--set", "shapes", *TINY)
+    command = ("detect", "--cached", "shapes", *TINY)
     assert {row["level"] for row in rows(cached(*command))} == {None}
     found = rows(cached(*command, "--set", "cull-low=-30", "--set", "cull.cull-high=-20"))
     assert {row["level"] for row in found} == {-30}

@@ -20,7 +20,7 @@ def averaged(encoder, texts):
 
 
 def test_templates_together_are_one_prompt(zsntta, tiny):
-    result = zsntta("extract", *SHAPES, "--template", "a {}", "--template", "the {}")
+    result = zsntta("extract", *SHAPES, "--prompt", "a {} | the {}")
     assert result.exit_code == 0, result.output
     (name,) = store.read(FILE).texts
     assert name == "a {} | the {}"
@@ -28,10 +28,6 @@ def test_templates_together_are_one_prompt(zsntta, tiny):
     np.testing.assert_allclose(row, averaged(tiny, ["a circle", "the circle"]), atol=1e-6)
     run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", name, *TINY)
     assert run.exit_code == 0, run.output
-    result = zsntta("extract", *SHAPES, "--template", "code", "--template", "the {}")
-    assert result.exit_code == 0, result.output
-    filed = {*store.read(FILE).texts}
-    assert filed == {name, f"{PROMPT} | the {{}}"}, "what is named is no text"
 
 
 def test_clips_ensembles_have_names(zsntta, tiny):

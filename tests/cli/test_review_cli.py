@@ -68,10 +68,10 @@ def test_rows_folders_and_page_obey(pictures):
 
 
 def test_cached_features_are_told_by_their_ids_and_keep_a_class_of_their_own(cached):
-    before = by_source(cached("detect", "--set", "shapes", *TINY))
+    before = by_source(cached("detect", "--cached", "shapes", *TINY))
     source = next(iter(before))
     write(correction(source, False, "a unicorn"))
-    result = cached("detect", "--set", "shapes", *TINY, "--learn", "c.jsonl")
+    result = cached("detect", "--cached", "shapes", *TINY, "--learn", "c.jsonl")
     row = by_source(result)[source]
     assert (row["stage"], row["class"]) == ("judged", before[source]["class"])
     assert "1 image corrected to a class that is none of yours" in result.stderr

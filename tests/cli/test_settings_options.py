@@ -50,7 +50,7 @@ def records(result):
 
 def test_a_value_for_one_method_of_several(cached):
     command = ("simulate", "--method", "zs-clip", "--method", "tda", *PAIR, "--format", "json")
-    found = records(cached(*command, "--queue", 64, "--set", "tda.queue=32",
+    found = records(cached(*command, "--set", "queue=64", "--set", "tda.queue=32",
                            "--set", "tda.positive-shots=1"))  # fmt: skip
     queues = {r["settings"]["method"]: r["settings"]["threshold"]["queue"] for r in found}
     assert queues == {"zs-clip": 64, "tda": 32}

@@ -124,7 +124,7 @@ def test_a_family_is_extracted_and_replayed(zsntta, name, tmp_path):
     assert made.exit_code == 0, made.output
     run = ("simulate", *model, "--id", "shapes", "--ood", "glyphs", "--method", "zs-clip")
     for score in ("mcm", "match"):
-        result = zsntta(*run, "--method", "adand", "--score", score)
+        result = zsntta(*run, "--method", "adand", "--set", f"score={score}")
         assert result.exit_code == 0, result.output
     features = store.read(tmp_path / f"features/{name}-none/shapes.h5")
     norms = np.linalg.norm(features.image_features.astype(np.float64), axis=1)

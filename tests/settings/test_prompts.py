@@ -4,7 +4,6 @@ import pytest
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings.prompts import (
-    averaged_prompt,
     ensembles,
     prompt_label,
     prompt_template,
@@ -24,17 +23,6 @@ def test_ensembles_are_open_clips():
     for name in ensembles():
         assert prompt_template(name) == name
         assert templates_of(name) == ensembles()[name]
-
-
-def test_templates_that_are_averaged_may_be_named_and_count_once():
-    assert averaged_prompt(["code", "the {}"]) == "a photo of a {}. | the {}"
-    assert averaged_prompt(["the {}", "code", "the {}"]) == "the {} | a photo of a {}."
-    assert averaged_prompt(["the {}"]) == "the {}"
-    assert averaged_prompt([*reversed(ensembles()["clip-7"])]) == "clip-7"
-    assert averaged_prompt(["clip-aircraft", "the {}"]).endswith(", a type of aircraft. | the {}")
-    for wrong in ("the", "clip-81", "{} {}"):
-        with pytest.raises(SettingsError, match="neither one of"):
-            averaged_prompt(["a {}", wrong])
 
 
 def test_a_label_of_many_templates_is_short_and_no_others():

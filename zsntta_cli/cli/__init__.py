@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from zsntta_cli import __version__
 from zsntta_cli.cli.command import HELP, Debugging, command, say, usage
 from zsntta_cli.errors import SettingsError, ZsnttaError
-from zsntta_cli.plugins import is_loading, load_declared, load_script
+from zsntta_cli.plugins import load_declared, load_script, refuse_while_loading
 
 # The commands by what they are for: the place of each, and what it does in one line. A line imports
 # the commands that it names; the page of all of them needs these lines alone.
@@ -88,20 +88,15 @@ def _load_scripts(scripts: list[Path] | None) -> None:
 
 
 def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    plugin: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--plugin",
-            callback=_load_scripts,
-            metavar="FILE.py",
-            help="A script that adds methods or data sets (docs/extending.md).",
-        ),
-    ] = None,
-) -> None:
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    plugin: list[Path] | None = typer.Option(
+        None, "--plugin", callback=_load_scripts, metavar="FILE.py",
+        help="A script that adds methods or data sets (docs/extending.md).",
+    ),
+) -> None:  # fmt: skip
     del version, plugin  # their callbacks do it
     Debugging.is_on = debug
 
@@ -111,8 +106,10 @@ def main(words: Sequence[str] | None = None) -> None:
 
     Raises:
         SystemExit: the line has ended, with its exit code.
+        SettingsError: a script runs a line while it is loaded.
     """
     line = sys.argv[1:] if words is None else [*words]
+    refuse_while_loading()
     load_declared(lambda note: say(f"note: {note}", err=True))
     try:
         sys.exit(program(line).main(line, prog_name="zsntta", standalone_mode=False))
@@ -121,7 +118,7 @@ def main(words: Sequence[str] | None = None) -> None:
             typer.echo(said, err=True)
             sys.exit(2)
     except ZsnttaError as error:  # while the line was read
-        if "--debug" in line or is_loading():
+        if "--debug" in line:
             raise
         say(f"error: {error}", err=True)
         sys.exit(2 if isinstance(error, SettingsError) else 1)

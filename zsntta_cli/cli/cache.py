@@ -1,36 +1,32 @@
-"""`zsntta cache`: what is in the features folder, is it whole, take in features made elsewhere."""
+"""`zsntta cache`: what is in the features folder, is it whole; take in, give and share features."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 from zsntta_cli.cli.command import command, group, say
 from zsntta_cli.cli.options import (
-    EncoderName,
+    ENCODER,
+    FEATURES_DIR,
     EncoderOptions,
-    FeaturesDir,
-    ModelOptions,
+    Names,
     argument,
     option,
 )
-from zsntta_cli.cli.output import ListForm, ListOutput, put_list
-from zsntta_cli.cli.sharing import pull, push
+from zsntta_cli.cli.output import TableOutput, form_of, is_stream
 from zsntta_cli.errors import StoreError, counted, short
-from zsntta_cli.settings import FEATURES
 
 _NOTHING_CACHED = (
     "type zsntta demo, zsntta extract --dataset cifar10, "
     "or zsntta cache import NAME --features FILE"
 )
+_SETS = "Sets. [all]"
+_OVERWRITE = option(False, "Replace what is there.")
+_WITHOUT_IDS = "--without-ids"
 app = group("List, check, split, import, export and share features.")
 
 
 @command(app, "list")
 def list_files(
-    encoder: EncoderName = None,
-    features_dir: FeaturesDir = FEATURES,
-    form: ListForm = None,
-    output: ListOutput = None,
+    encoder: str | None = ENCODER, features_dir: Path = FEATURES_DIR, *, listed: TableOutput
 ) -> None:
     """List feature files, unfinished extractions, TPT's answers.
 
@@ -41,18 +37,17 @@ def list_files(
 
     if files := stored(features_dir, encoder) + stored_answers(features_dir, encoder):
         rows = feature_rows(files)
-        put_list(feature_sheets(rows), rows, form, output)
+        listed.put(feature_sheets(rows), rows)
     else:
         _say_nothing(features_dir, encoder)
 
 
 @command(app)
 def show(
+    name: str = argument(..., "A cached set."),
     *,
-    name: Annotated[str, argument(help="A cached set.")],
-    encoder: EncoderName = None,
-    model: ModelOptions,
-    features_dir: FeaturesDir = FEATURES,
+    encoder: EncoderOptions,
+    features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Show everything about the features of one set.
 
@@ -66,10 +61,8 @@ def show(
     from zsntta_cli.cache.store import read
     from zsntta_cli.report.lists import feature_facts
 
-    options = EncoderOptions(**vars(model), encoder=encoder)
-    choice, is_named = options.choice(), any(vars(options).values())
-    folder = folder_name(choice) if is_named else None
-    for path in find(features_dir, [name], folder):
+    choice = encoder.choice()
+    for path in find(features_dir, [name], folder_name(choice) if encoder.given else None):
         answers, features = stored_answers(features_dir, path.parent.name, [name]), read(path)
         facts = feature_facts(features, answers, zero_shots(features))
         say(str(path))
@@ -81,13 +74,12 @@ def show(
 
 @command(app)
 def verify(
-    names: Annotated[list[str] | None, argument(help="Sets. [all]")] = None,
-    published: Annotated[
-        bool,
-        option("--published", help="Also compare zero-shot accuracies with the published ones."),
-    ] = False,
-    encoder: EncoderName = None,
-    features_dir: FeaturesDir = FEATURES,
+    names: Names = argument(None, _SETS),
+    published: bool = option(
+        False, "Also compare zero-shot accuracies with the published ones.", "--published"
+    ),
+    encoder: str | None = ENCODER,
+    features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Read feature files whole and check all that they hold.
 
@@ -98,52 +90,53 @@ def verify(
     The exit code is 1 if any is bad.
     """
     from zsntta_cli.cache import store
-    from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shots
+    from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.folder import find
     from zsntta_cli.cache.identity import difference, foreign_model
     from zsntta_cli.cache.listing import stored_answers
     from zsntta_cli.datasets import miscounted
 
-    paths, bad, firsts = find(features_dir, names or (), encoder), 0, dict[Path, store.Features]()
+    paths = find(features_dir, names or (), encoder)
+    answers = stored_answers(features_dir, encoder, names or ())
+    bad, firsts = 0, dict[Path, store.Features]()
     for path in paths:
-        shots: list[ZeroShotAccuracy] = []
-        if not (wrong := store.problems(path)):
+        facts, count, wrong = ["ok"], "", store.problems(path)
+        if not wrong:
             features = store.read(path, rows=published)
             shots = zero_shots(features) if published else []
+            facts += [shot.line for shot in shots]
             identity, first = features.identity, firsts.setdefault(path.parent, features)
             if model := foreign_model(path.parent.name, identity):
                 wrong = [f"is of {short(model)}, so it does not belong into {path.parent.name}/"]
             elif differs := difference(identity, first.identity):
                 wrong = [f"is of another encoder than {first.path.name} ({differs})"]
             wrong += [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
+            count = miscounted(path.stem, len(features))
         bad += bool(wrong)
-        say(f"{path}: {'; '.join(wrong or ['ok', *(shot.line for shot in shots)])}")
-        if not wrong and (count := miscounted(path.stem, len(features))):
+        say(f"{path}: {'; '.join(wrong or facts)}")
+        if count and not wrong:
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
-    for kept in (answers := stored_answers(features_dir, encoder, names or ())):
+    for kept in answers:
         bad += kept.is_bad
         say(f"{kept.path}: {kept.state if kept.is_bad else 'ok'}")
-    total = len(paths) + len(answers)
     if bad:
-        raise StoreError(f"{bad} of {total} files bad: delete them, extract or import again.")
-    if not total:
+        raise StoreError(
+            f"{bad} of {len(paths) + len(answers)} files bad: delete them, extract or import again."
+        )
+    if not (paths or answers):
         _say_nothing(features_dir, encoder)
 
 
 @command(app)
 def split(
-    name: Annotated[str, argument(help="Cached set with labels.")],
-    id_classes: Annotated[
-        str,
-        option(metavar="N|FILE", help="Number of classes that are ID, or a list of them."),
-    ],
-    seed: Annotated[int, option(help="Seed of the random choice.", min=0)] = 0,
-    new: Annotated[
-        str | None,
-        option("--name", help="Name of the split. [NAME-N-sSEED, or NAME-FILE]"),
-    ] = None,
-    encoder: EncoderName = None,
-    features_dir: FeaturesDir = FEATURES,
+    name: str = argument(..., "Cached set with labels."),
+    id_classes: str = option(
+        ..., "Number of classes that are ID, or a list of them.", metavar="N|FILE"
+    ),
+    seed: int = option(0, "Seed of the random choice.", min=0),
+    new: str | None = option(None, "Name of the split. [NAME-N-sSEED, or NAME-FILE]", "--name"),
+    encoder: str | None = ENCODER,
+    features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Make an ID set and its OOD set of one set's classes.
 
@@ -151,33 +144,27 @@ def split(
 
     This is done for every encoder's features.
     """
-    from zsntta_cli.cache.folder import find
-
-    for part in _parts(find(features_dir, [name], encoder), id_classes, seed, new):
-        say(str(part))
-
-
-def _parts(paths: Sequence[Path], id_classes: str, seed: int, new: str | None) -> Iterator[Path]:
     from zsntta_cli.cache import split as splits
     from zsntta_cli.cache import store
+    from zsntta_cli.cache.folder import find
 
     is_number = id_classes.isdecimal()
     stem = f"{id_classes}-s{seed}" if is_number else Path(id_classes).stem
-    for path in paths:
+    for path in find(features_dir, [name], encoder):
         class_names = store.read(path, rows=False).class_names
-        chosen = (
-            splits.drawn_classes(len(class_names), int(id_classes), seed)
-            if is_number
-            else splits.named_classes(Path(id_classes), class_names)
-        )
-        yield from splits.split(path, new or f"{path.stem}-{stem}", chosen)
+        if is_number:
+            chosen = splits.drawn_classes(len(class_names), int(id_classes), seed)
+        else:
+            chosen = splits.named_classes(Path(id_classes), class_names)
+        for part in splits.split(path, new or f"{path.stem}-{stem}", chosen):
+            say(str(part))
 
 
 @command(app)
 def join(
-    name: Annotated[str, argument(help="A set whose parts zsntta extract --part has made.")],
-    encoder: EncoderName = None,
-    features_dir: FeaturesDir = FEATURES,
+    name: str = argument(..., "A set whose parts zsntta extract --part has made."),
+    encoder: str | None = ENCODER,
+    features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Make one set of its parts, which stay where they are.
 
@@ -192,34 +179,24 @@ def join(
 
 @command(app, "import")
 def import_(
-    name: Annotated[str, argument(help="Name of the set.")],
-    features: Annotated[
-        Path,
-        option(help="File of features: .npz, .npy, .pt or .safetensors."),
-    ],
-    labels: Annotated[Path | None, option(help="File of labels, of the same kinds.")] = None,
-    class_names: Annotated[
-        Path | None, option(help="File of class names: .npz or .npy of texts.")
-    ] = None,
-    text: Annotated[Path | None, option(help="File of the classes' text features.")] = None,
-    encoder: Annotated[
-        str, option(help="Name of the encoder; sets under one name must be of one encoder.")
-    ] = "imported",
-    logit_scale: Annotated[
-        float | None,
-        option(help="Logit scale of the encoder, exponentiated. [the export's, or 100]"),
-    ] = None,
-    logit_bias: Annotated[
-        float | None, option(help="Logit bias of a sigmoid model (SigLIP), about -13. [none]")
-    ] = None,
-    normalized: Annotated[
-        bool | None, option(help="Whether features have norm 1. [detected]")
-    ] = None,
-    prompt: Annotated[
-        str | None, option(help="Template of the text features. [the set's own]")
-    ] = None,
-    overwrite: Annotated[bool, option(help="Replace what is there.")] = False,
-    features_dir: FeaturesDir = FEATURES,
+    name: str = argument(..., "Name of the set."),
+    features: Path = option(..., "File of features: .npz, .npy, .pt or .safetensors."),
+    labels: Path | None = option(None, "File of labels, of the same kinds."),
+    class_names: Path | None = option(None, "File of class names: .npz or .npy of texts."),
+    text: Path | None = option(None, "File of the classes' text features."),
+    encoder: str = option(
+        "imported", "Name of the encoder; sets under one name must be of one encoder."
+    ),
+    logit_scale: float | None = option(
+        None, "Logit scale of the encoder, exponentiated. [the export's, or 100]"
+    ),
+    logit_bias: float | None = option(
+        None, "Logit bias of a sigmoid model (SigLIP), about -13. [none]"
+    ),
+    normalized: bool | None = option(None, "Whether features have norm 1. [detected]"),
+    prompt: str | None = option(None, "Template of the text features. [the set's own]"),
+    overwrite: bool = _OVERWRITE,
+    features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Take in features made elsewhere; nothing is ever unpickled.
 
@@ -233,30 +210,26 @@ def import_(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
         overwrite, logit_bias,
     )  # fmt: skip
-    reporter = ConsoleReporter()
-    new = import_features(
-        plan, features_dir, lambda text: reporter.note(f"note: {plan.name}: {text}")
-    )
+    note = ConsoleReporter().note
+    new = import_features(plan, features_dir, lambda line: note(f"note: {name}: {line}"))
     say(
         f"{new.path}: {len(new):,} features of {new.dim} dims, {len(new.class_names)} class names, "
         f"{'text features' if new.texts else 'no text features'}"
     )
     for line in accuracy_lines(new):
-        reporter.note(line)
+        note(line)
 
 
 @command(app)
 def export(
-    name: Annotated[str, argument(help="A cached set.")],
-    output: Annotated[
-        Path | None, option(metavar="FILE.npz", help="File to write. [SET.npz]")
-    ] = None,
-    encoder: EncoderName = None,
-    without_ids: Annotated[
-        bool, option("--without-ids", help="Leave out sample ids, which are names of files.")
-    ] = False,
-    overwrite: Annotated[bool, option(help="Replace what is there.")] = False,
-    features_dir: FeaturesDir = FEATURES,
+    name: str = argument(..., "A cached set."),
+    output: Path | None = option(None, "File to write. [SET.npz]", metavar="FILE.npz"),
+    encoder: str | None = ENCODER,
+    without_ids: bool = option(
+        False, "Leave out sample ids, which are names of files.", _WITHOUT_IDS
+    ),
+    overwrite: bool = _OVERWRITE,
+    features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Write cached features as .npz, for other tools.
 
@@ -265,7 +238,6 @@ def export(
     `cache import` reads it, and its features are equal to the bit.
     """
     from zsntta_cli.cache.npz import export_features
-    from zsntta_cli.cli.output import form_of, is_stream
 
     form_of(output, {".npz": "npz"}, default="npz")
     target = output or Path(f"{name}.npz")
@@ -276,8 +248,58 @@ def export(
     say(f"{target}: {len(features):,} features of {features.dim} dims", err=to_stream)
 
 
-command(app)(push)
-command(app)(pull)
+@command(app)
+def push(
+    repository: str = argument(
+        ..., "Data set repository of the Hugging Face hub.", metavar="ORG/NAME"
+    ),
+    names: Names = argument(None, _SETS),
+    encoder: str | None = ENCODER,
+    without_ids: bool = option(
+        False, "Publish numbers instead of sample ids, which are names of files.", _WITHOUT_IDS
+    ),
+    i_may: bool = option(
+        False, "Also publish sets whose terms do not permit everybody to do so.", "--i-may"
+    ),
+    features_dir: Path = FEATURES_DIR,
+) -> None:
+    """Publish cached features, never images.
+
+    [bold]zsntta cache push USER/REPO shapes[/bold]
+    """
+    from zsntta_cli import sharing
+
+    paths, commit = sharing.push(
+        repository, features_dir, names or (), encoder, without_ids=without_ids, may=i_may
+    )
+    for path in paths:
+        say(f"{path}: published")
+    say(f"to read them: zsntta cache pull {repository}@{commit}")
+
+
+@command(app)
+def pull(
+    repository: str = argument(
+        ..., "Data set repository of the Hugging Face hub.", metavar="ORG/NAME[@REVISION]"
+    ),
+    names: Names = argument(None, _SETS),
+    encoder: str | None = ENCODER,
+    features_dir: Path = FEATURES_DIR,
+) -> None:
+    """Fetch published features.
+
+    [bold]zsntta cache pull USER/REPO shapes[/bold]
+
+    Each file is verified, and nothing that is there is replaced.
+    """
+    from zsntta_cli import sharing
+    from zsntta_cli.progress import ConsoleReporter
+
+    note = ConsoleReporter().note
+    for features, is_new in sharing.pull(repository, features_dir, names or (), encoder, note):
+        images, words = len(features), len(features.class_names)
+        facts = counted(images, "image") if images else counted(words, "word")
+        say(f"{features.path}: {facts}" + ", there already" * (not is_new))
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:

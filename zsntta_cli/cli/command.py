@@ -1,6 +1,5 @@
 """How commands are registered, and how a line ends: every error becomes one line here."""
 
-import functools
 import glob
 import inspect
 import os
@@ -14,7 +13,6 @@ from typing import Any, NoReturn
 import typer
 
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, first_of, printable
-from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper")
@@ -25,7 +23,6 @@ _MEANT = {
 }  # fmt: skip
 _OF_PROGRAM = ("--plugin", "--debug", "--version")
 _PROPOSED = re.compile(r"zsntta extract .*?(?= && |[.]?$)")
-_OF_ENCODER = ("model", "pretrained", "precision")
 _OUTPUTS = ("output", "review", "scores")  # parameters that name a file to write
 Function = Callable[..., None]
 
@@ -57,64 +54,67 @@ def group(help_text: str, lists: bool = False) -> typer.Typer:
 def command(
     app: typer.Typer, name: str | None = None, panel: str | None = None
 ) -> Callable[[Function], Function]:
-    """Register a function as a command, by its own name or another one."""
-    from zsntta_cli.cli.options import with_groups
+    """Register a function as a command, by its own name or another one.
+
+    Its errors are one line: exit code 2 on wrong usage, 1 on others, 130 on Ctrl-C. Under --debug
+    they are raised as they are.
+    """
+    from zsntta_cli.cli.options import parameters_of
 
     def register(function: Function) -> Function:
+        groups = parameters_of(function)
+
+        def call(**typed: Any) -> None:
+            try:
+                _check_outputs(typed)
+                given = dict[str, Any]()
+                for parameter, (kind, options) in groups.items():
+                    values = {option.name: typed[option.name] for option in options}
+                    if kind is dict:
+                        given |= {n: value for n, value in values.items() if value is not None}
+                    else:
+                        given[parameter] = kind(**values) if kind else values[parameter]
+                function(**given)
+            except KeyboardInterrupt as error:
+                kept = ": what was finished is kept; the same command resumes"
+                _end(f"interrupted{kept * (function.__name__ in _RESUMABLE)}.", 130, error)
+            except (ZsnttaError, OSError, MemoryError) as error:
+                if isinstance(error, BrokenPipeError) or Debugging.is_on:  # `| head` has enough
+                    raise
+                line = f"{first_line(error)}."
+                if isinstance(error, ZsnttaError):
+                    own = typed["ctx"].params if "ctx" in typed else {}
+                    line = completed(str(error), {**typed, **own})
+                elif isinstance(error, MemoryError):
+                    line = "there is not enough memory."
+                _end(f"error: {line}", 2 if isinstance(error, SettingsError) else 1, error)
+
+        call.__name__ = function.__name__
+        options = {option.name: option for _, parts in groups.values() for option in parts}
+        call.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
         lines = inspect.cleandoc(function.__doc__ or "")
         words = re.sub(r"(?<!\n)\n(?!\n)", " ", lines)  # a paragraph is one line
-        app.command(name, help=words, rich_help_panel=panel, context_settings=HELP)(
-            _guarded(with_groups(function))
-        )
+        app.command(name, help=words, rich_help_panel=panel, context_settings=HELP)(call)
         return function
 
     return register
 
 
-def _guarded(function: Function) -> Function:
-    """A command whose errors are one line: exit code 2 on wrong usage, 1 on others, 130 on Ctrl-C.
-
-    Under --debug they are raised as they are.
-    """
-
-    @functools.wraps(function)
-    def call(**given: Any) -> None:
-        try:
-            _check_outputs(given)
-            function(**given)
-        except KeyboardInterrupt as error:
-            kept = ": what was finished is kept; the same command resumes"
-            end(f"interrupted{kept if function.__name__ in _RESUMABLE else ''}.", 130, error)
-        except (ZsnttaError, OSError, MemoryError) as error:
-            if isinstance(error, BrokenPipeError) or Debugging.is_on:  # `| head` has seen enough
-                raise
-            if isinstance(error, ZsnttaError):
-                typed = given["ctx"].params if "ctx" in given else {}
-                line = completed(str(error), {**given, **typed})
-            else:
-                is_memory = isinstance(error, MemoryError)
-                line = "there is not enough memory." if is_memory else f"{first_line(error)}."
-            end(f"error: {line}", 2 if isinstance(error, SettingsError) else 1, error)
-
-    return call
-
-
-def _check_outputs(given: Mapping[str, Any]) -> None:
+def _check_outputs(typed: Mapping[str, Any]) -> None:
     """Refuse an output that is a file which the same line reads or writes: it would be replaced.
 
     Raises:
         SettingsError: such an output.
     """
     for name in _OUTPUTS:
-        if not (output := given.get(name)) or not os.path.isfile(output):
+        if not (output := typed.get(name)) or not os.path.isfile(output):
             continue
-        others = [value for other, value in given.items() if other != name]
-        for value in others:
+        for other, value in typed.items():
             for named in value if isinstance(value, list) else [value]:
+                text = str(named) if isinstance(named, str | Path) and other != name else ""
                 # NAME=PATH and a pattern name files, too
-                text = str(named) if isinstance(named, str | Path) else ""
                 paths = text, text.partition("=")[2], *glob.glob(text if "*" in text else "")
-                if any(_is_same(output, path) for path in paths):
+                if any(_is_same(output, path) for path in paths if path):
                     raise SettingsError(
                         f"--{name} {output} is a file that this line names as {named} too, and "
                         f"would replace it: name another file to write."
@@ -152,8 +152,8 @@ def _other_option(name: str, ctx: Any, words: Mapping[str, Any]) -> str:
         return f"{name} stands behind a command, as in zsntta {next(iter(words))} {name}"
     if name in _MEANT and _MEANT[name].split()[0] in options:
         return f"there is no option {name}: type {_MEANT[name]}"
-    if "--set" in options and (having := methods_with(name.strip("-"))):
-        setting = name.strip("-")
+    setting = name.strip("-")
+    if "--set" in options and (having := methods_with(setting)):
         return f"{setting} is a setting of {first_of(having, 3)}: type --set {setting}=VALUE"
     return ""
 
@@ -165,29 +165,28 @@ def completed(text: str, given: Mapping[str, Any]) -> str:
         return text
     from zsntta_cli.cache.lacking import encoder_of
     from zsntta_cli.encoders.weights import misspelt
+    from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 
     if question := misspelt(given["model"]) if given.get("model") else "":
         return text[:start] + question
-    features = Path(given.get("features_dir") or FEATURES)
-    data = Path(given.get("data_root") or DATA)
-    named = {name: given[name] for name in _OF_ENCODER if isinstance(given.get(name), str)}
-    folder = given.get("encoder")
+    folder, features = given.get("encoder"), Path(given.get("features_dir") or FEATURES)
+    named = {n: given[n] for n in ("model", "pretrained", "precision") if given.get(n)}
     choice = encoder_of(folder, features) if isinstance(folder, str) else EncoderChoice(**named)
     if choice is None:
         lacks = text[:start].removesuffix("or ").rstrip(" ,:")
         return f"{lacks}: '{folder}' is no encoder that can be loaded here"
-    own = [choice.options]
-    own += [f"--features-dir {shlex.quote(str(features))}"] if features != FEATURES else []
-    own += [f"--data-root {shlex.quote(str(data))}"] if data != DATA else []
+    own = [choice.options] if choice.options else []
+    for name, usual in (("features_dir", FEATURES), ("data_root", DATA)):
+        if (path := Path(given.get(name) or usual)) != usual:
+            own.append(f"--{name.replace('_', '-')} {shlex.quote(str(path))}")
 
     def whole(match: re.Match[str]) -> str:
-        lacking = [words for words in own if words and words.split()[0] not in match[0]]
-        return " ".join([match[0], *lacking])
+        return " ".join([match[0], *(words for words in own if words.split()[0] not in match[0])])
 
     return _PROPOSED.sub(whole, text)
 
 
-def end(line: str, code: int, error: BaseException) -> NoReturn:
+def _end(line: str, code: int, error: BaseException) -> NoReturn:
     """One line on stderr, and the exit code."""
     drop_unwritten()
     say(line, err=True)

@@ -1,19 +1,16 @@
 """What there is to take: `zsntta datasets` (where to get one, is it whole), `zsntta encoders`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zsntta_cli.cli.command import command, group, say
-from zsntta_cli.cli.options import DataRoot, FeaturesDir, argument, option
-from zsntta_cli.cli.output import ListForm, ListOutput, put_list
+from zsntta_cli.cli.options import DATA_ROOT, FEATURES_DIR, Names, argument, option
+from zsntta_cli.cli.output import TableOutput
 from zsntta_cli.cli.values import known_set
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
-    DATA,
-    FEATURES,
     OPENAI,
     PAPER_ENCODERS,
     TINY,
@@ -22,21 +19,13 @@ from zsntta_cli.settings import (
     known_folders,
 )
 
-if TYPE_CHECKING:
-    from zsntta_cli.datasets.catalogue import DatasetEntry
-
 app = group("List, show, fetch and verify the known data sets.", lists=True)
 encoders = group("List encoders, and fetch their weights.", lists=True)
-
-_WORKERS = ExtractSettings().workers
 
 
 @command(app, "list")
 def list_sets(
-    data_root: DataRoot = DATA,
-    features_dir: FeaturesDir = FEATURES,
-    form: ListForm = None,
-    output: ListOutput = None,
+    data_root: Path = DATA_ROOT, features_dir: Path = FEATURES_DIR, *, listed: TableOutput
 ) -> None:
     """List the known sets, and which are on disk or cached.
 
@@ -47,14 +36,14 @@ def list_sets(
     from zsntta_cli.report.sheet import list_sheet
 
     rows = set_rows(CATALOGUE, data_root, features_dir)
-    put_list([list_sheet(rows, SETS)], rows, form, output)
+    listed.put([list_sheet(rows, SETS)], rows)
 
 
 @command(app)
 def show(
-    name: Annotated[str, argument(help="A known set.")],
-    data_root: DataRoot = DATA,
-    features_dir: FeaturesDir = FEATURES,
+    name: str = argument(..., "A known set."),
+    data_root: Path = DATA_ROOT,
+    features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Show where to get a set, and the commands to type.
 
@@ -67,15 +56,30 @@ def show(
 
     name = known_set(name)
     entry = known(name)
-    advice = _advice(name, entry, data_root)
-    put_list([set_card(name, entry, data_root, features_dir, advice)], [], None, None)
+    place = entry.place(data_root)
+    there = f"{place}" if place else "not there" if entry.layout else "built in"
+    to_get = ""
+    if not entry.layout:
+        to_get = "nothing to do: it is built in"
+    elif not place and entry.downloads:
+        to_get = f"nothing to do: verify and extract download it to {data_root}, with its checksum"
+    elif not place and entry.files:
+        to_get = f"zsntta datasets get {name.partition(':')[0]}"
+    elif not place:
+        to_get = "download it from its home and lay it out as above, then verify"
+    typed = name + ":fog:1" * (bool(entry.parameters) and not SetName.parse(name).parameters)
+    commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
+    if entry.role != "ood":
+        commands.append(f"zsntta simulate --method zs-clip,adand --id {typed}")
+    advice = {"on disk": there, "to get it": to_get, "commands": "\n".join(commands)}
+    TableOutput(None, None).put([set_card(name, entry, data_root, features_dir, advice)], [])
 
 
 @command(app)
 def get(
-    names: Annotated[list[str], argument(help="Known sets.")],
-    data_root: DataRoot = DATA,
-    mirror: Annotated[str, option(help="Address with the same files, as ADDRESS/FILE.")] = "",
+    names: list[str] = argument(..., "Known sets."),
+    data_root: Path = DATA_ROOT,
+    mirror: str = option("", "Address with the same files, as ADDRESS/FILE."),
 ) -> None:
     """Fetch known sets, and verify them.
 
@@ -86,16 +90,15 @@ def get(
     from zsntta_cli.datasets import download, known
     from zsntta_cli.progress import ConsoleReporter
 
-    names = [*map(known_set, names)]
-    entries = {name: known(name) for name in names}  # unknown ones are refused before the first
-    failures = {}
+    entries = {name: known(name) for name in map(known_set, names)}  # unknown ones are refused
+    failures = []
     for name, entry in entries.items():
         try:
             for line in download.fetch(name, entry, data_root, ConsoleReporter(), mirror):
                 say(f"{name}: {line}")
         except ZsnttaError as error:
-            failures[name] = str(error)
-            say(f"{name}: {failures[name]}", err=True)
+            failures.append(name)
+            say(f"{name}: {error}", err=True)
     if failures:
         raise DatasetError(
             f"{len(failures)} of {len(entries)} sets are not there as published: "
@@ -105,10 +108,10 @@ def get(
 
 @command(app, "verify")
 def verify_set(
-    name: Annotated[str, argument(help="A known set, NAME=PATH, or of the hub.")],
-    deep: Annotated[bool, option("--deep", help="Open every image.")] = False,
-    workers: Annotated[int, option(min=1, help="Threads that open images.")] = _WORKERS,
-    data_root: DataRoot = DATA,
+    name: str = argument(..., "A known set, NAME=PATH, or of the hub."),
+    deep: bool = option(False, "Open every image.", "--deep"),
+    workers: int = option(ExtractSettings().workers, "Threads that open images.", min=1),
+    data_root: Path = DATA_ROOT,
 ) -> None:
     """Read a set and compare it with the catalogue.
 
@@ -117,7 +120,6 @@ def verify_set(
     It is fetched if it can be. The exit code is 1 if it is bad.
     """
     from zsntta_cli.datasets import CATALOGUE, known, load_images, verify
-    from zsntta_cli.datasets.names import SetName
     from zsntta_cli.progress import ConsoleReporter
 
     name = known_set(name)
@@ -143,9 +145,7 @@ def verify_set(
 
 
 @command(encoders, "list")
-def list_encoders(
-    features_dir: FeaturesDir = FEATURES, form: ListForm = None, output: ListOutput = None
-) -> None:
+def list_encoders(features_dir: Path = FEATURES_DIR, *, listed: TableOutput) -> None:
     """List encoders: embedded, the paper's, cached.
 
     [bold]zsntta encoders list[/bold]
@@ -153,29 +153,24 @@ def list_encoders(
     from zsntta_cli.cache.folder import described, encoder_names
     from zsntta_cli.report.sheet import list_sheet
 
-    cached = {
-        folder: [file.path.stem for file in described(features_dir, folder)]
-        for folder in encoder_names(features_dir)
-    }
-    listed = [choice.slug for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)]
+    sets: dict[str, list[str]] = {c.slug: [] for c in (EncoderChoice(TINY), *PAPER_ENCODERS)}
+    for folder in encoder_names(features_dir):
+        sets[folder] = [file.path.stem for file in described(features_dir, folder)]
     rows = []
-    for slug in dict.fromkeys([*listed, *cached]):
-        choice = known_folders().get(slug, EncoderChoice(folder=slug))
-        sets = ", ".join(cached.get(slug, [])) or "none"
-        options = choice.options or "(the default)"
-        options = "--encoder FOLDER" if choice.folder else options
-        rows.append({"folder": slug, "options": options, "cached_sets": sets})
+    for folder, names in sets.items():
+        choice = known_folders().get(folder)
+        options = (choice.options or "(the default)") if choice else "--encoder FOLDER"
+        cached = ", ".join(names) or "none"
+        rows.append({"folder": folder, "options": options, "cached_sets": cached})
     heads = {"folder": "Folder", "options": "Options", "cached_sets": "Cached sets"}
-    put_list([list_sheet(rows, heads)], rows, form, output)
+    listed.put([list_sheet(rows, heads)], rows)
     typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
 
 
 @command(encoders, "get")
 def get_weights(
-    models: Annotated[
-        list[str] | None, argument(help="open_clip model names. [the paper's three]")
-    ] = None,
-    pretrained: Annotated[str, option(help="Tag of their weights.")] = OPENAI,
+    models: Names = argument(None, "open_clip model names. [the paper's three]"),
+    pretrained: str = option(OPENAI, "Tag of their weights."),
 ) -> None:
     """Fetch the weights of encoders beforehand, as for a machine without a network.
 
@@ -188,28 +183,3 @@ def get_weights(
 
     for model in models or [choice.model for choice in PAPER_ENCODERS]:
         say(f"{model} {pretrained}: {fetch(EncoderChoice(model, pretrained))}")
-
-
-def _advice(name: str, entry: "DatasetEntry", data_root: Path) -> dict[str, str]:
-    """What lies there of a known set, and what one types with it."""
-    place = entry.place(data_root)
-    there = f"{place}" if place else "not there" if entry.layout else "built in"
-    typed = name + ":fog:1" * (bool(entry.parameters) and not SetName.parse(name).parameters)
-    commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
-    if entry.role != "ood":
-        commands.append(f"zsntta simulate --method zs-clip,adand --id {typed}")
-    return {
-        "on disk": there,
-        "to get it": _way_to_get(name, entry, data_root) if not place else "",
-        "commands": "\n".join(commands),
-    }
-
-
-def _way_to_get(name: str, entry: "DatasetEntry", data_root: Path) -> str:
-    if not entry.layout:
-        return "nothing to do: it is built in"
-    if entry.downloads:
-        return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
-    if entry.files:
-        return f"zsntta datasets get {name.partition(':')[0]}"
-    return "download it from its home and lay it out as above, then verify"

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import FeaturesDir, option
+from zsntta_cli.cli.options import FEATURES_DIR, option
 from zsntta_cli.cli.simulate import stop_if_unfinished
-from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, LiveSettings
+from zsntta_cli.settings import TINY, EncoderChoice, ExtractSettings, LiveSettings
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
@@ -31,10 +31,8 @@ _LIVE_METHODS = ("zs-clip", "adand", "cull", "tent", "sotta", "tpt", "adand+tent
 
 
 def demo(
-    features_dir: FeaturesDir = FEATURES,
-    live: Annotated[
-        bool, option("--live", help="Also run Tent, SoTTA and TPT, which takes minutes.")
-    ] = False,
+    features_dir: Path = FEATURES_DIR,
+    live: bool = option(False, "Also run Tent, SoTTA and TPT, which takes minutes.", "--live"),
 ) -> None:
     """Run the main job offline, on the embedded encoder.
 
@@ -59,10 +57,8 @@ def demo(
     typer.echo(table(simulate(features_dir, _METHODS, {"ratio": _RATIOS})), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {LIVE_LIMIT:,} samples of each stream:")
-        records = simulate(
-            features_dir, _LIVE_METHODS, {"limit": [LIVE_LIMIT]},
-            LiveDevices(LiveSettings(), reporter),
-        )  # fmt: skip
+        devices = LiveDevices(LiveSettings(), reporter)
+        records = simulate(features_dir, _LIVE_METHODS, {"limit": [LIVE_LIMIT]}, devices)
         typer.echo(table(records), nl=False)
         stop_if_unfinished(records)
     typer.echo(NEXT_STEPS)

@@ -3,20 +3,27 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
-from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, argument, method_settings, option
+from zsntta_cli.cli.options import (
+    FEATURES_DIR,
+    EncoderOptions,
+    Names,
+    argument,
+    method_settings,
+    option,
+)
 from zsntta_cli.cli.values import cached_sets
 from zsntta_cli.errors import DatasetError, SettingsError, counted, short
-from zsntta_cli.settings import FEATURES, MOST_MEGAPIXELS, ExtractSettings
+from zsntta_cli.settings import MOST_MEGAPIXELS, ExtractSettings
 
 if TYPE_CHECKING:
-    from zsntta_cli.detection.run import DetectRun
     from zsntta_cli.detection.sources import Photo
     from zsntta_cli.detection.verdicts import Row
 
@@ -28,88 +35,62 @@ _images, _decision, _result = (partial(option, panel=panel) for panel in _PANELS
 
 def detect(
     *,
-    sources: Annotated[
-        list[str] | None,
-        argument(
-            metavar="IMAGES",
-            show_default=False,
-            help="Files, folders, globs, archives, shards, lists (.txt, .csv); - for paths on "
-            "standard input.",
-        ),
-    ] = None,
-    sets: Annotated[
-        list[str] | None,
-        _images(
-            "--set",
-            metavar="NAME",
-            help="Cached set to judge instead of images; or a setting of the method, cull-low=2.",
-            autocompletion=cached_sets,
-        ),
-    ] = None,
-    all_folders: Annotated[
-        bool,
-        _images("--all-folders", help="Read hidden folders, trash and thumbnails, too."),
-    ] = False,
-    max_megapixels: Annotated[
-        float | None,
-        _images(help=f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
-    ] = None,
-    classes: Annotated[
-        str | None,
-        _images(
-            help="Names of your classes: cat,dog. One of this and the next two options is required."
-        ),
-    ] = None,
-    classes_file: Annotated[
-        Path | None, _images(help="File with the names of your classes, one per line.")
-    ] = None,
-    class_photos: Annotated[
-        Path | None,
-        _images(
-            help="Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in "
-            "each."
-        ),
-    ] = None,
-    prompt: Annotated[
-        str | None, _images(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
-    ] = None,
+    sources: Names = argument(
+        None, "Files, folders, globs, archives, shards, lists (.txt, .csv); - for paths on "
+        "standard input.", metavar="IMAGES", show_default=False,
+    ),
+    cached: str | None = _images(
+        None, "Cached set to judge instead of images.", metavar="SET", autocompletion=cached_sets
+    ),
+    all_folders: bool = _images(
+        False, "Read hidden folders, trash and thumbnails, too.", "--all-folders"
+    ),
+    max_megapixels: float | None = _images(
+        None, f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"
+    ),
+    classes: str | None = _images(
+        None, "Names of your classes: cat,dog. One of this and the next two options is required."
+    ),
+    classes_file: Path | None = _images(
+        None, "File with the names of your classes, one per line."
+    ),
+    class_photos: Path | None = _images(
+        None, "Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in each."
+    ),
+    prompt: str | None = _images(
+        None, "Template with one {}, or 'code', 'paper'. [the set's, code]"
+    ),
     encoder: EncoderOptions,
-    device: Annotated[str, option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
-    features_dir: FeaturesDir = FEATURES,
-    method: Annotated[str, _decision(help="Method that decides: zs-clip, adand or cull.")] = "cull",
-    flag: Annotated[
-        str | None,
-        _decision(help="How many are called noise: 5%, or 50. [the method decides]"),
-    ] = None,
-    learn: Annotated[
-        Path | None,
-        _decision(
-            help="File of the page's corrections: these images get your verdict, and others are "
-            "decided by what they teach."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        _result(help="File for the rows: FILE.csv, .jsonl or .parquet."),
-    ] = None,
-    only: Annotated[
-        Literal["noise", "unsure", "clean"] | None,
-        _result(help="Print only rows with this answer."),
-    ] = None,
-    print0: Annotated[
-        bool, _result("-0", "--print0", help="Print only paths, each with a NUL, for xargs.")
-    ] = False,
-    copy_to: Annotated[
-        Path | None,
-        _result(help="Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/; DIR is new."),
-    ] = None,
-    review: Annotated[
-        Path | None, _result(help="HTML page to see and correct verdicts on.")
-    ] = None,
-    fail_on_noise: Annotated[
-        bool, _result("--fail-on-noise", help=f"Exit code {FOUND} where there is noise.")
-    ] = False,
-) -> None:
+    device: str = option("auto", "auto, cpu, cuda, cuda:1 …"),
+    features_dir: Path = FEATURES_DIR,
+    method: str = _decision("cull", "Method that decides: zs-clip, adand or cull."),
+    own: Names = _decision(
+        None, "A setting of the method, such as cull-low=2.", "--set", metavar="NAME=VALUE"
+    ),
+    flag: str | None = _decision(
+        None, "How many are called noise: 5%, or 50. [the method decides]"
+    ),
+    learn: Path | None = _decision(
+        None, "File of the page's corrections: these images get your verdict, and others are "
+        "decided by what they teach.",
+    ),
+    output: Path | None = _result(
+        None, "File for the rows: FILE.csv, .jsonl or .parquet."
+    ),
+    only: Literal["noise", "unsure", "clean"] | None = _result(
+        None, "Print only rows with this answer."
+    ),
+    print0: bool = _result(
+        False, "Print only paths, each with a NUL, for xargs.", "-0", "--print0"
+    ),
+    copy_to: Path | None = _result(
+        None, "Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/; DIR is new."
+    ),
+    review: Path | None = _result(None, "HTML page to see and correct verdicts on."),
+    fail_on_noise: bool = _result(
+        False, f"Exit code {FOUND} where there is noise.", "--fail-on-noise"
+    ),
+) -> None:  # fmt: skip
     """Tell which images belong to none of your classes.
 
     [bold]zsntta detect photos --model tiny --classes cat,dog[/bold]
@@ -118,36 +99,54 @@ def detect(
 
     [bold]zsntta detect photos --classes cat,dog --learn corrections.jsonl[/bold]
     """
-    given = {"--classes": classes, "--classes-file": classes_file, "--class-photos": class_photos}
-    texts = [text for text in sets or () if "=" in text]
-    named = [text for text in sets or () if "=" not in text]
-    if len(named) > 1:
-        raise SettingsError(f"--set names {len(named)} sets, must be one.")
-    set_name = named[0] if named else None
-    _check_classes([name for name, value in given.items() if value is not None], set_name, prompt)
+    named = {"--classes": classes, "--classes-file": classes_file, "--class-photos": class_photos}
+    given = [name for name, value in named.items() if value is not None]
+    if not (given or cached):
+        raise SettingsError(
+            "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
+        )
+    if len(given) > 1:
+        raise SettingsError(f"{' and '.join(given)} are both given: one of them.")
+    if class_photos and prompt is not None:
+        raise SettingsError(
+            "--prompt is of class names: with --class-photos there are none to embed."
+        )
     if max_megapixels is not None and not max_megapixels > 0:
         raise SettingsError(f"--max-megapixels is {max_megapixels:g}, must be above 0.")
     from zsntta_cli.datasets.decoding import limited_to
     from zsntta_cli.detection.corrections import Corrected, read_corrections
     from zsntta_cli.detection.encoding import Encoding
+    from zsntta_cli.detection.names import read_classes, typed_classes
     from zsntta_cli.detection.run import Request, detect_run
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.verdicts import SHOWN, Facts, summary
 
     _check_outputs(output, review, copy_to)
+    names = read_classes(classes_file) if classes_file else ()
+    names = names if classes is None else typed_classes(classes)
+    if classes and len(names) == 1 and " " in names[0]:
+        say(f"note: '{short(names[0])}' is one class: commas separate names.", err=True)
     request = Request(
-        sources=tuple(sources or ()), set_name=set_name, all_folders=all_folders,
-        classes=_classes(classes, classes_file), class_photos=class_photos, prompt=prompt,
-        method=method, settings=_settings(method, texts) if texts else {}, flag=flag,
+        sources=tuple(sources or ()), set_name=cached, all_folders=all_folders, classes=names,
+        class_photos=class_photos, prompt=prompt, method=method,
+        settings=_settings(method, own) if own else {}, flag=flag,
     )  # fmt: skip
     corrected = Corrected(read_corrections(learn)) if learn else None
     reporter, workers = ConsoleReporter(), ExtractSettings().workers
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
     with encoding.store, limited_to(max_megapixels):
         run = detect_run(request, encoding, corrected)
-        screen = Screen(print0, has_file=bool(output), is_alone=not (output or copy_to or review),
-                        is_live=request.on_arrival, only=only)  # fmt: skip
-        pairs, is_whole = _decided(run, screen)
+        screen = Screen(print0, bool(output), not (output or copy_to or review), request.on_arrival)
+        pairs: list[tuple[Photo, Row]] = []
+        is_whole = True
+        try:
+            for photos, decided in run.batches():
+                pairs += zip(photos, decided, strict=True)
+                screen.show([row for row in decided if only in (None, row["answer"])])
+        except KeyboardInterrupt:  # what was decided on arrival stays decided
+            if not request.on_arrival:
+                raise
+            is_whole = False
         facts, rows = Facts.of(run), [row for _, row in pairs]
         wanted = [pair for pair in pairs if only in (None, pair[1]["answer"])]
         if output:
@@ -181,28 +180,13 @@ def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
 
     check_method(method)
     of_all, own = method_settings(texts)
-    others = [name for name in own if name != method]
-    if others:
+    if others := [name for name in own if name != method]:
         raise SettingsError(f"--set is of {others[0]}, and {method} decides here.")
     axes = {**of_all, **own.get(method, {})}
     for name, several in axes.items():
         if len(several) > 1:
             raise SettingsError(f"--set {name.replace('_', '-')} has several values, must be one.")
     return {name: value for name, (value,) in axes.items()}
-
-
-def _check_classes(given: Sequence[str], set_name: str | None, prompt: str | None) -> None:
-    """Refuse classes that are named twice, or not at all."""
-    if not given and not set_name:
-        raise SettingsError(
-            "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
-        )
-    if len(given) > 1:
-        raise SettingsError(f"{' and '.join(given)} are both given: one of them.")
-    if given == ["--class-photos"] and prompt is not None:
-        raise SettingsError(
-            "--prompt is of class names: with --class-photos there are none to embed."
-        )
 
 
 def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | None) -> None:
@@ -227,84 +211,58 @@ def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | Non
                 )
 
 
-def _classes(typed: str | None, file: Path | None) -> tuple[str, ...]:
-    """The class names that are given; none where the set or photos have them."""
-    from zsntta_cli.detection.names import read_classes, typed_classes
-
-    if file:
-        return read_classes(file)
-    names = () if typed is None else typed_classes(typed)
-    if len(names) == 1 and " " in names[0]:
-        say(f"note: '{short(names[0])}' is one class: commas separate names.", err=True)
-    return names
-
-
-def _decided(run: "DetectRun", screen: "Screen") -> tuple[list[tuple["Photo", "Row"]], bool]:
-    """All images with their rows, as they are decided; whether they came to an end.
-
-    Ctrl-C ends what is decided on arrival: what was decided stays decided.
-    """
-    pairs: list[tuple[Photo, Row]] = []
-    try:
-        for photos, rows in run.batches():
-            pairs += zip(photos, rows, strict=True)
-            screen.show(rows)
-    except KeyboardInterrupt:
-        if not run.request.on_arrival:
-            raise
-        return pairs, False
-    return pairs, True
-
-
+@dataclass
 class Screen:
     """Standard output: on a terminal a table at the end, or lines as images are decided on arrival.
 
     Else it has rows as JSON Lines; `print0`: paths. With a file of rows it has none.
     """
 
-    def __init__(
-        self, print0: bool, *, has_file: bool, is_alone: bool, is_live: bool, only: str | None
-    ) -> None:
-        self._print0, self._has_file, self._is_alone = print0, has_file, is_alone
-        self._is_live, self._only = is_live, only
-        self._has_table = not print0 and not is_live and sys.stdout.isatty()
-        self._is_read = True  # whether somebody reads standard output
+    print0: bool
+    has_file: bool
+    is_alone: bool  # nothing else is written
+    is_live: bool
+    is_read: bool = True  # whether somebody reads standard output
+
+    @property
+    def has_table(self) -> bool:
+        """Whether the rows are shown as a table, at the end."""
+        return not self.print0 and not self.is_live and sys.stdout.isatty()
 
     def show(self, rows: "Sequence[Row]") -> None:
         """Show rows, if no table is to have them."""
-        wanted = [row for row in rows if self._only in (None, row["answer"])]
-        for start in range(0, 0 if self._has_table else len(wanted), _AT_ONCE):
-            self._tell(partial(self._write, wanted[start : start + _AT_ONCE]))
+        for start in range(0, 0 if self.has_table else len(rows), _AT_ONCE):
+            self._tell(partial(self._write, rows[start : start + _AT_ONCE]))
 
     def show_table(self, rows: "Sequence[Row]") -> bool:
         """Show the table of all rows, if there is one."""
         from zsntta_cli.report.verdicts import draw
 
-        table = draw(rows) if self._has_table else ""
+        table = draw(rows) if self.has_table else ""
         if table:
             self._tell(lambda: typer.echo(table, nl=False))
         return bool(table)
 
     def _tell(self, write: Callable[[], None]) -> None:
         """Write to standard output; whoever closes it early has seen enough."""
-        if not self._is_read:
+        if not self.is_read:
             return
         try:
             write()
         except BrokenPipeError:
             drop_unwritten()
-            self._is_read = False
-            if self._is_alone:
+            self.is_read = False
+            if self.is_alone:
                 raise typer.Exit(0) from None
 
     def _write(self, rows: "Sequence[Row]") -> None:
         from zsntta_cli.report.verdicts import json_lines, line
 
-        if self._print0:
+        if self.print0:
             sources = (os.fsencode(row["source"]) for row in rows if row["error"] is None)
             typer.echo(b"".join(source + b"\0" for source in sources), nl=False)
         elif not sys.stdout.isatty():
-            typer.echo(b"" if self._has_file else json_lines(rows), nl=False)
+            typer.echo(b"" if self.has_file else json_lines(rows), nl=False)
         else:
             for row in rows:
                 if row["answer"] != "clean":

@@ -1,13 +1,12 @@
 """`zsntta methods`: what there is to choose from, all about one, and is one of your own honest."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from zsntta_cli.cli.command import command, group
 from zsntta_cli.cli.options import argument
-from zsntta_cli.cli.output import ListForm, ListOutput, put_list
+from zsntta_cli.cli.output import TableOutput
 from zsntta_cli.cli.values import in_known_case
 from zsntta_cli.errors import SettingsError
 
@@ -15,7 +14,7 @@ app = group("List, show and check methods.", lists=True)
 
 
 @command(app, "list")
-def list_methods(form: ListForm = None, output: ListOutput = None) -> None:
+def list_methods(listed: TableOutput) -> None:
     """List all methods: how each runs, what it needs, its paper.
 
     [bold]zsntta methods list[/bold]
@@ -24,14 +23,12 @@ def list_methods(form: ListForm = None, output: ListOutput = None) -> None:
     from zsntta_cli.report.lists import method_rows, method_sheet
 
     rows = method_rows(METHODS)
-    put_list([method_sheet(rows)], rows, form, output)
+    listed.put([method_sheet(rows)], rows)
 
 
 @command(app)
 def show(
-    name: Annotated[str, argument(help="A method, such as adand or oodd+tda.")],
-    form: ListForm = None,
-    output: ListOutput = None,
+    name: str = argument(..., "A method, such as adand or oodd+tda."), *, shown: TableOutput
 ) -> None:
     """Show all about a method, with its settings.
 
@@ -45,16 +42,14 @@ def show(
     name = in_known_case(name)
     check_method(name)
     rows = [{"method": name, **row} for row in setting_rows(name)] or [{"method": name}]
-    put_list(method_sheets(name), rows, form, output)
+    shown.put(method_sheets(name), rows)
 
 
 @command(app)
 def check(
-    target: Annotated[
-        str, argument(help="A script that registers methods, SCRIPT.py:NAME, or a method.")
-    ],
-    form: ListForm = None,
-    output: ListOutput = None,
+    target: str = argument(..., "A script that registers methods, SCRIPT.py:NAME, or a method."),
+    *,
+    shown: TableOutput,
 ) -> None:
     """Check that a method is honest, on drawn features.
 
@@ -69,9 +64,8 @@ def check(
     from zsntta_cli.simulation.checks import FAILED, check_method
 
     results = {name: check_method(name) for name in _methods_of(target)}
-    sheets = [check_sheet(name, found) for name, found in results.items()]
     rows = [{"method": name, **vars(one)} for name, found in results.items() for one in found]
-    put_list(sheets, rows, form, output)
+    shown.put([check_sheet(name, found) for name, found in results.items()], rows)
     if any(result.outcome == FAILED for found in results.values() for result in found):
         raise typer.Exit(1)
 

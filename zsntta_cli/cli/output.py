@@ -3,15 +3,17 @@
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from zsntta_cli.cli.command import completed, say
 from zsntta_cli.cli.options import option
-from zsntta_cli.errors import SettingsError, ZsnttaError, counted, short
+from zsntta_cli.errors import SettingsError, ZsnttaError, counted
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, in_form
+from zsntta_cli.settings.options import check_choice
 
 if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
@@ -21,38 +23,49 @@ if TYPE_CHECKING:
 
 PAGES = {".html": "html", ".htm": "html"}
 NOTHING_DONE = "Nothing was run or written (--dry-run)."
+_TYPED = 12  # feature files at most that a proposed command names
+_OTHER_WORDS = {"tex": "latex", "md": "markdown", "jsonl": "json"}
 
 
-def _form(text: str) -> str:
-    """The name of a format, in any case, or by another word for it."""
-    form = {"tex": "latex", "md": "markdown", "jsonl": "json"}.get(text.lower(), text.lower())
-    if form not in FORMS:
-        raise typer.BadParameter(f"'{short(text)}' is not one of {', '.join(FORMS)}.")
-    return form
+FORM = option(
+    None, f"Format: {', '.join(FORMS)}. [by the output's ending, or table]", "--format",
+    panel="What comes out", metavar="NAME",
+)  # fmt: skip
+OUTPUT = option(None, "File to write.", panel="What comes out")
 
 
-ListForm = Annotated[
-    str | None,
-    option(
-        "--format",
-        panel="What comes out",
-        help="Format of the output. [by the output's ending, or table]",
-        parser=_form,
-        metavar="|".join(FORMS),
-        is_eager=True,  # the file of the output is held against it
-    ),
-]  # fmt: skip
+@dataclass(frozen=True)
+class TableOutput:
+    """Where a table or a list goes; its form is known before any work is done for it."""
+
+    form: str | None = FORM
+    output: Path | None = OUTPUT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "form", table_form(self.form, self.output))
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether notes stand below the table, as on the terminal; else they go to stderr."""
+        return self.output is None and not FORMS[self.form or TABLE].of_rows
+
+    def put(
+        self,
+        sheets: "Iterable[Sheet]",
+        rows: "Sequence[dict[str, Any]]",
+        columns: Sequence[str] = (),
+    ) -> None:
+        """Write a list; `columns` names those of a CSV in case there are no rows."""
+        form = self.form or TABLE
+        put(in_form(form, sheets, rows, self.output is not None, columns), self.output)
 
 
-def _table_file(typed: typer.Context, output: Path | None) -> Path | None:
-    """The file of a table, whose form is known before any work is done for it."""
-    form_of(output, ENDINGS, typed.params.get("form"), TABLE)
-    return output
-
-
-ListOutput = Annotated[
-    Path | None, option(help="File to write.", panel="What comes out", callback=_table_file)
-]
+def table_form(form: str | None, output: Path | None) -> str:
+    """The form of a table, by its name in any case, by another word for it, or by the ending."""
+    named = _OTHER_WORDS.get((form or "").lower(), (form or "").lower())
+    if named:
+        check_choice("format", named, tuple(FORMS))
+    return form_of(output, ENDINGS, named or None, TABLE)
 
 
 def form_of(
@@ -112,21 +125,6 @@ def command_line() -> str:
     return shlex.join(["zsntta", *sys.argv[1:]])
 
 
-def put_list(
-    sheets: "Iterable[Sheet]",
-    rows: "Sequence[dict[str, Any]]",
-    form: str | None,
-    output: Path | None,
-    columns: Sequence[str] = (),
-) -> None:
-    """Write a list in the form that is named, or that the ending of its file says.
-
-    `columns` names those of a CSV in case there are no rows.
-    """
-    written = form_of(output, ENDINGS, form, TABLE)
-    put(in_form(written, sheets, rows, output is not None, columns), output)
-
-
 def put(text: str, output: Path | None) -> None:
     """Write a result to a file, whole or not, or print it.
 
@@ -141,9 +139,16 @@ def put(text: str, output: Path | None) -> None:
 
 
 def say_foresight(
-    root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: Mapping[str, Any]
+    root: Path,
+    runs: "Sequence[RunSettings]",
+    keeping: "Keeping",
+    given: Mapping[str, Any],
+    of_many: str = "",
 ) -> None:
-    """Say how many different runs are kept, to do and missing, and how to get what is missing."""
+    """Say how many different runs are kept, to do and missing, and how to get what is missing.
+
+    `of_many` is the command that makes many files, in place of a line that names each.
+    """
     from zsntta_cli.cache.lacking import making_all
     from zsntta_cli.results.grid import foresee
     from zsntta_cli.simulation.sources import Foreseen
@@ -157,8 +162,8 @@ def say_foresight(
     )
     if seen.missing:
         count = sum(map(len, seen.missing.values()))
-        missing = f"{counted(count, 'feature file')} missing: type {making_all(seen.missing, root)}"
-        say(completed(missing, given))
+        way = of_many if of_many and count > _TYPED else making_all(seen.missing, root)
+        say(completed(f"{counted(count, 'feature file')} missing: type {way}", given))
     for reason in dict.fromkeys(errors):
         say(completed(reason, given))
     say(NOTHING_DONE)

@@ -1,30 +1,39 @@
 """`zsntta paper`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from zsntta_cli.cli.command import completed, say
 from zsntta_cli.cli.options import (
-    DryRun,
+    DRY_RUN,
     EncoderOptions,
-    FeaturesDir,
     JobOptions,
     KeepingOptions,
+    Names,
     argument,
     method_settings,
     option,
 )
-from zsntta_cli.cli.output import ListForm, command_line, form_of, put, put_figure, say_foresight
+from zsntta_cli.cli.output import (
+    FORM,
+    command_line,
+    form_of,
+    put,
+    put_figure,
+    say_foresight,
+    table_form,
+)
 from zsntta_cli.cli.values import known_methods, names, whole_numbers
 from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
-from zsntta_cli.report.forms import ENDINGS, FIGURE_ENDINGS, FORMS
-from zsntta_cli.settings import FEATURES, ExtractSettings, LiveSettings
+from zsntta_cli.report.forms import FIGURE_ENDINGS, FORMS
+from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS, declared
@@ -33,47 +42,33 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.measuring import Measuring
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.progress import Reporter
-    from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.runs import RunSettings
+
+_measured = partial(option, None, panel="What is measured")
 
 
 @dataclass(frozen=True)
 class RowOptions:
     """What the paper's rows are run with, and which rows are added."""
 
-    preset: Annotated[str, option(help="Named settings: paper or official.")] = "paper"
-    seed: Annotated[
-        list[int] | None,
-        option(
-            panel="What is measured",
-            reader=whole_numbers,
-            help="Seeds of the streams; several say what they explain of differences. "
-            "[the table's own]",
-        ),
-    ] = None
-    method: Annotated[
-        list[str] | None,
-        option(
-            panel="What is measured",
-            reader=names,
-            help="Methods for additional rows on the same streams; also of your own.",
-            autocompletion=known_methods,
-        ),
-    ] = None
-    prompt: Annotated[
-        str | None, option(help="Cached template for all sets, or 'code', 'paper'.")
-    ] = None
-    own: Annotated[
-        list[str] | None,
-        option("--set", help="A setting that differs from the paper's: METHOD.SETTING=VALUE."),
-    ] = None
-    ood_items: Annotated[
-        Path | None,
-        option(
-            help="Folder of lists of the OOD images, ODDS/ID_OOD.txt; of a pair without one they "
-            "are drawn (docs/streams.md)."
-        ),
-    ] = None
+    preset: str = option("paper", "Named settings: paper or official.")
+    seed: Names = _measured(
+        "Seeds of the streams; several say what they explain of differences. [the table's own]",
+        reader=whole_numbers,
+    )
+    method: Names = _measured(
+        "Methods for additional rows on the same streams; also of your own.",
+        reader=names, autocompletion=known_methods,
+    )  # fmt: skip
+    prompt: str | None = option(None, "Cached template for all sets, or 'code', 'paper'.")
+    own: Names = option(
+        None, "A setting that differs from the paper's: METHOD.SETTING=VALUE.", "--set"
+    )
+    ood_items: Path | None = option(
+        None,
+        "Folder of lists of the OOD images, ODDS/ID_OOD.txt; of a pair without one they are drawn "
+        "(docs/streams.md).",
+    )
 
     def wishes(self, root: Path, encoder: EncoderOptions) -> "Wishes":
         """What tables are measured with.
@@ -84,11 +79,10 @@ class RowOptions:
         from zsntta_cli.paper.runs import Wishes
 
         check_choice("preset", self.preset, tuple(PRESETS))
-        choice = encoder.choice()
+        choice, seeds = encoder.choice(), tuple(map(int, dict.fromkeys(self.seed or ())))
         wishes = Wishes(
-            root, choice if encoder.names_model else None, choice.precision, self.preset,
-            tuple(dict.fromkeys(self.seed or ())),
-            cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own or ()),
+            root, choice if encoder.names_model else None, choice.precision, self.preset, seeds,
+            cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own),
             tuple(dict.fromkeys(self.method or ())), self.ood_items,
         )  # fmt: skip
         if self.ood_items and not any(self.ood_items.glob("*/*.txt")):
@@ -101,7 +95,7 @@ class RowOptions:
         return wishes
 
 
-def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
+def _own_values(texts: Names) -> tuple[tuple[str, str, Any], ...]:
     """The values of --set, one a setting.
 
     Raises:
@@ -122,42 +116,32 @@ def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
 def paper(
     *,
     ctx: typer.Context,
-    name: Annotated[
-        str | None,
-        argument(
-            help="A table's number or name, fig2 … fig9, or several: 2,3,fig6; an ID set lists its "
-            "tables. [none: lists all]"
-        ),
-    ] = None,
-    published: Annotated[
-        bool, option("--published", help="Print only the paper's numbers, and run nothing.")
-    ] = False,
-    everything: Annotated[
-        bool,
-        option("--all", help="Write all tables and figures to files in the folder --output."),
-    ] = False,
-    extract: Annotated[
-        bool,
-        option(
-            "--extract",
-            panel="On which features",
-            help="First encode what is missing: sets at hand, injected noise.",
-        ),
-    ] = False,
+    name: str | None = argument(
+        None, "A table's number or name, fig2 … fig9, or several: 2,3,fig6; an ID set lists its "
+        "tables. [none: lists all]",
+    ),
+    published: bool = option(
+        False, "Print only the paper's numbers, and run nothing.", "--published"
+    ),
+    everything: bool = option(
+        False, "Write all tables and figures to files in the folder --output.", "--all"
+    ),
+    extract: bool = option(
+        False, "First encode what is missing: sets at hand, injected noise.", "--extract",
+        panel=EncoderChoice.panel,
+    ),
     rows: RowOptions,
     jobs: JobOptions,
     encoder: EncoderOptions,
-    features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
-    form: ListForm = None,
-    output: Annotated[Path | None, option(help="File to write, or with --all a folder.")] = None,
-    live: Annotated[
-        bool,
-        option("--live", panel="Live methods", help="Also run live methods, which may take days."),
-    ] = False,
+    form: str | None = FORM,
+    output: Path | None = option(None, "File to write, or with --all a folder."),
+    live: bool = option(
+        False, "Also run live methods, which may take days.", "--live", panel=LiveSettings.panel
+    ),
     machine: LiveSettings,
-    dry_run: DryRun = False,
-) -> None:
+    dry_run: bool = DRY_RUN,
+) -> None:  # fmt: skip
     """Measure the paper's tables and compare with what it prints.
 
     [bold]zsntta paper 2[/bold]
@@ -173,12 +157,21 @@ def paper(
     """
     listed = list(TABLES.values()) if name is None else tables_with(name)
     tables, figures = ([], []) if listed else parse_names(name or "")
+    if published and everything:
+        raise SettingsError("--published shows what is printed: leave --all out.")
+    if everything and name is not None:
+        raise SettingsError(f"--all is of all tables: leave '{name}' out.")
+    of_tables = {
+        " --extract": extract, " --published": published,
+        "": form not in (None, "table") or output,
+    }  # fmt: skip
+    for typed, given in of_tables.items():
+        if given and listed and not everything:
+            what = typed.strip() or "--format and --output"
+            raise SettingsError(f"{what} needs a table: name it, as in zsntta paper 2{typed}.")
     if everything:
-        tables = list(TABLES.values())
-    _check_usage(name, published, everything, bool(listed), {
-        "--extract": extract, "--format and --output": form not in (None, "table") or output,
-    })  # fmt: skip
-    written = "table" if figures or everything else form_of(output, ENDINGS, form, "table")
+        tables = listed
+    written = "table" if figures or everything else table_form(form, output)
     if figures:
         if form or (output and (tables or len(figures) > 1)):
             raise SettingsError(
@@ -192,10 +185,7 @@ def paper(
             )
         _show_published(tables, figures, written, output)
         return
-    from zsntta_cli.results.store import Keeping
-
-    wishes = rows.wishes(features_dir, encoder)
-    keeping = Keeping.beside(features_dir, store.file, store.fresh, command_line())
+    wishes, keeping = rows.wishes(store.features_dir, encoder), store.keeping()
     if wishes.methods and not tables:
         raise SettingsError(
             "--method adds rows to tables: name one, as in zsntta paper 2 --method tda."
@@ -212,53 +202,54 @@ def paper(
     if extract or dry_run:
         from zsntta_cli.paper.extracting import runs_of_paper
 
-        if everything:
-            runs = runs_of_paper(wishes)
-        else:
-            runs = runs_of_paper(wishes, tables or listed, figures)
+        of_figures = {} if everything else {"figures": figures}
+        runs = runs_of_paper(wishes, tables or listed, **of_figures)
         if extract:
             _extract(runs, wishes, machine, None if dry_run else reporter)
         if dry_run:
-            _say_what_would_be_run(runs, figures, wishes, keeping, live, ctx.params)
+            from zsntta_cli.paper.figures import GRADIENTS
+            from zsntta_cli.simulation.tuned import live_among
+
+            images = set() if live else live_among(wishes.root, runs)
+            if images:
+                say(f"{len(images):,} more runs are live: --live runs them.")
+            runs = [run for run in runs if run not in images]
+            keeping = replace(keeping, gradients=not {*GRADIENTS}.isdisjoint(figures))
+            say_foresight(wishes.root, runs, keeping, ctx.params, "zsntta extract --paper")
             return
-    from zsntta_cli.paper.measuring import Measuring
+    from zsntta_cli.paper.measuring import Measuring, way_to_make
     from zsntta_cli.results.runner import Runner
     from zsntta_cli.simulation import LiveDevices
 
     machine = replace(machine, weights=encoder.choice().file)
     devices = LiveDevices(machine, reporter) if live else None
-    runner = Runner(features_dir, jobs.jobs, jobs.engine, devices, reporter, keeping)
+    runner = Runner(wishes.root, jobs.jobs, jobs.engine, devices, reporter, keeping)
     measuring = Measuring(wishes, runner, keeping, live)
     is_measured = True
     try:
         if everything:
-            is_measured = _reproduce_all(output or Path("reproduction"), measuring)
+            from zsntta_cli.paper.reproduction import INDEX, reproduce
+
+            folder = output or Path("reproduction")
+            made = reproduce(folder, measuring, command_line())
+            say(made.sentence)
+            say(str(folder / INDEX))
+            is_measured = made.is_measured
         else:
             _show(tables, figures, measuring, written, output)
     finally:
-        _say_what_is_left(measuring, ctx.params)
+        if missing := measuring.missing:
+            files = counted(sum(map(len, missing.values())), "feature file")
+            line = f"note: {files} missing: {way_to_make(missing, wishes.root)}"
+            say(completed(line, ctx.params), err=True)
+        if left := len(measuring.left_out):
+            say(f"note: {counted(left, 'live run')} left out: --live runs what is live", err=True)
+        for run, reason in measuring.failures.items():
+            say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
     if measuring.is_unfinished:  # ends as Ctrl-C does, once the results up to it are out
         raise KeyboardInterrupt
     if not is_measured:
         raise typer.Exit(1)
-
-
-def _check_usage(
-    name: str | None, published: bool, everything: bool, is_list: bool, of_tables: Mapping[str, Any]
-) -> None:
-    """Refuse options that contradict each other, before anything is read.
-
-    Raises:
-        SettingsError: which option, and why.
-    """
-    if published and everything:
-        raise SettingsError("--published shows what is printed: leave --all out.")
-    if everything and name is not None:
-        raise SettingsError(f"--all is of all tables: leave '{name}' out.")
-    for option_, given in {**of_tables, "--published": published}.items():
-        if given and is_list and not everything:
-            typed = f" {option_}" * (" and " not in option_)
-            raise SettingsError(f"{option_} needs a table: name it, as in zsntta paper 2{typed}.")
 
 
 def _extract(
@@ -273,7 +264,7 @@ def _extract(
         SettingsError: a folder of features is named, and no model.
         EncoderError: a path of weights that is no file.
     """
-    from zsntta_cli.cli.extract_paper import extract_for
+    from zsntta_cli.cli.extract import extract_for
     from zsntta_cli.encoders.weights import check_named
     from zsntta_cli.extraction.plan import ExtractPlan
 
@@ -290,26 +281,6 @@ def _extract(
     plan = ExtractPlan((), machine.data_root)
     for name, error in extract_for(runs, wishes, plan, settings, reporter).items():
         say(f"note: not extracted: {name}: {first_line(error)}", err=True)
-
-
-def _say_what_would_be_run(
-    runs: "Sequence[RunSettings]",
-    figures: Sequence[int],
-    wishes: "Wishes",
-    keeping: "Keeping",
-    live: bool,
-    given: Mapping[str, Any],
-) -> None:
-    """Say what would be run; live runs where asked."""
-    from zsntta_cli.paper.figures import GRADIENTS
-    from zsntta_cli.simulation.tuned import live_among
-
-    keeping = replace(keeping, gradients=not {*GRADIENTS}.isdisjoint(figures))
-    by_images = live_among(wishes.root, runs)
-    shown_runs = [run for run in runs if live or run not in by_images]
-    if left_out := len(runs) - len(shown_runs):
-        say(f"{left_out:,} more runs are live: --live runs them.")
-    say_foresight(wishes.root, shown_runs, keeping, given)
 
 
 def _show_published(
@@ -356,27 +327,3 @@ def _show(
         measuring.obtain(all_runs(measuring.wishes, tables))
         contents = [measuring.content(table, command_line()) for table in tables]
         put(render(contents, form, output is not None), output)
-
-
-def _reproduce_all(folder: Path, measuring: "Measuring") -> bool:
-    """Write all tables and figures into a folder; whether anything could be measured."""
-    from zsntta_cli.paper.reproduction import INDEX, reproduce
-
-    made = reproduce(folder, measuring, command_line())
-    say(made.sentence)
-    say(str(folder / INDEX))
-    return made.is_measured
-
-
-def _say_what_is_left(measuring: "Measuring", given: Mapping[str, Any]) -> None:
-    """Say what is missing and how to get it, what was not run and why."""
-    from zsntta_cli.paper.measuring import way_to_make
-
-    if missing := measuring.missing:
-        files = counted(sum(map(len, missing.values())), "feature file")
-        way = way_to_make(missing, measuring.wishes.root)
-        say(completed(f"note: {files} missing: {way}", given), err=True)
-    if left := len(measuring.left_out):
-        say(f"note: {counted(left, 'live run')} left out: --live runs what is live", err=True)
-    for run, reason in measuring.failures.items():
-        say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)

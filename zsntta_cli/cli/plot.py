@@ -1,15 +1,11 @@
 """`zsntta plot`: a figure of kept results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, WantedRuns, argument, option
 from zsntta_cli.cli.output import form_of, put_figure
 from zsntta_cli.errors import SettingsError
-
-if TYPE_CHECKING:
-    pass
 
 KINDS = {  # those of report.figures, which --help is not to import
     "ratio": "Acc_H, or any metric, against the noise ratio",
@@ -25,27 +21,19 @@ _WIDTHS = {"column": 3.3, "page": 6.9}  # inches
 
 def plot(
     *,
-    kind: Annotated[
-        str | None, argument(help=f"One of {', '.join(KINDS)}. [none: what they show]")
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
-    ] = None,
+    kind: str | None = argument(None, f"One of {', '.join(KINDS)}. [none: what they show]"),
+    files: list[Path] | None = argument(
+        None, "Exported results. [those in --records]", metavar="RECORDS.jsonl"
+    ),
     store: StoreOptions,
     wanted: WantedRuns,
-    metric: Annotated[
-        str | None,
-        option(
-            help="Metric of ratio, ranks and means, such as auroc. [acc_h; means: the three]",
-        ),
-    ] = None,
-    width: Annotated[
-        str, option(help="column (3.3 inches), page (6.9 inches), or inches, 2 to 20.")
-    ] = "column",
-    output: Annotated[
-        Path, option(help="File to write: .pdf, .svg, .png, or .csv of its numbers.")
-    ] = Path("figure.pdf"),
+    metric: str | None = option(
+        None, "Metric of ratio, ranks and means, such as auroc. [acc_h; means: the three]"
+    ),
+    width: str = option("column", "column (3.3 inches), page (6.9 inches), or inches, 2 to 20."),
+    output: Path = option(
+        Path("figure.pdf"), "File to write: .pdf, .svg, .png, or .csv of its numbers."
+    ),
 ) -> None:
     """Draw a figure of kept results: PDF, SVG, PNG or CSV.
 
@@ -63,27 +51,16 @@ def plot(
     from zsntta_cli.settings.options import check_choice
 
     if kind is None:
-        _say_kinds()
+        for name, what in KINDS.items():
+            say(f"zsntta plot {name:10}  {what}")
         return
     check_choice("kind", kind, tuple(KINDS))
     form_of(output, FIGURE_ENDINGS)
-    inches = _inches(width)
-    runs = store.runs(files, curves=True)
-    figure = figures.plot(runs, kind, wanted.filters(runs), metric)
-    put_figure(figure, inches, output)
-
-
-def _say_kinds() -> None:
-    for name, what in KINDS.items():
-        say(f"zsntta plot {name:10}  {what}")
-
-
-def _inches(width: str) -> float:
-    """A width by its name, or in inches."""
     try:
         inches = _WIDTHS[width] if width in _WIDTHS else float(width)
     except ValueError:
         inches = 0.0
     if not 2 <= inches <= 20:
         raise SettingsError(f"--width is '{width}', must be column, page, or inches from 2 to 20.")
-    return inches
+    runs = store.runs(files, curves=True)
+    put_figure(figures.plot(runs, kind, wanted.filters(runs), metric), inches, output)

@@ -1,19 +1,25 @@
 """`zsntta records`: results that are kept: list, export, import, remove."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from zsntta_cli.cli.command import command, group, say
-from zsntta_cli.cli.options import StoreOptions, WantedRuns, argument, option, stored_runs
-from zsntta_cli.cli.output import ListForm, ListOutput, form_of, put, put_list
+from zsntta_cli.cli.options import (
+    Names,
+    StoreOptions,
+    WantedRuns,
+    argument,
+    option,
+    stored_runs,
+)
+from zsntta_cli.cli.output import TableOutput, form_of, put
 from zsntta_cli.errors import SettingsError, counted, near, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from zsntta_cli.results.store import RecordStore
     from zsntta_cli.simulation.record import Record
 
@@ -29,10 +35,7 @@ _CELLS = {
 }
 _METRICS = ("acc_h", "auroc")  # with four a line has more than 80 columns
 _DIGITS = 8  # of a key, as it is shown
-Keys = Annotated[
-    list[str] | None,
-    argument(metavar="KEY", help="First digits of the runs' keys. [all]"),
-]
+KEYS = argument(None, "First digits of the runs' keys. [all]", metavar="KEY")
 
 
 def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]":
@@ -51,13 +54,7 @@ def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]"
 
 
 @command(app, "list")
-def list_runs(
-    *,
-    wanted: WantedRuns,
-    form: ListForm = None,
-    output: ListOutput = None,
-    store: StoreOptions,
-) -> None:
+def list_runs(*, wanted: WantedRuns, listed: TableOutput, store: StoreOptions) -> None:
     """List kept runs in the order in which they were kept; csv and json have all columns.
 
     [bold]zsntta records list --method adand[/bold]
@@ -66,10 +63,12 @@ def list_runs(
     from zsntta_cli.results.tidy import columns, run_rows
 
     with store.open() as records:
-        runs = stored_runs(records)
-    chosen = _of(wanted, runs)
+        chosen = _of(wanted, stored_runs(records))
     rows = [{**row, "key": key} for key, row in zip(chosen, run_rows(chosen.values()), strict=True)]
-    told = [{name: _told(row[name]) for cell in _CELLS.values() for name in cell} for row in rows]
+    # Settings are divided by blanks, where lines may break.
+    names = [name for cell in _CELLS.values() for name in cell]
+    told = [{n: str("" if row[n] is None else row[n]).replace(";", " ") for n in names}
+            for row in rows]  # fmt: skip
     several = told[0].items() if len(rows) > 1 else ()
     same = {name: text for name, text in several if all(row[name] == text for row in told)}
     cells = {head: [n for n in cell if n not in same] for head, cell in _CELLS.items()}
@@ -80,30 +79,21 @@ def list_runs(
         labels = (" ".join(filter(None, map(texts.get, cell))) for cell in cells.values())
         values = {"": ["-" if row[n] is None else f"{row[n]:.4f}" for n in _METRICS]}
         sheet.add([row["key"][:_DIGITS], *labels], values)
-    put_list([sheet], rows, form, output, (*columns(), "key"))
-
-
-def _told(value: Any) -> str:
-    """A value in a list for people; settings are divided by blanks, where lines may break."""
-    return "" if value is None else str(value).replace(";", " ")
+    listed.put([sheet], rows, (*columns(), "key"))
 
 
 @command(app)
 def export(
     *,
-    keys: Keys = None,
+    keys: Names = KEYS,
     wanted: WantedRuns,
-    output: Annotated[Path | None, option(help="File to write.")] = None,
-    form: Annotated[
-        Literal["jsonl", "json", "csv"] | None,
-        option(
-            "--format",
-            help="jsonl: all that is kept; json, csv: what simulate gives. [by the output's "
-            "ending, or jsonl]",
-        ),
-    ] = None,
+    output: Path | None = option(None, "File to write."),
+    form: Literal["jsonl", "json", "csv"] | None = option(
+        None, "jsonl: all that is kept; json, csv: what simulate gives. [by the output's ending, "
+        "or jsonl]", "--format",
+    ),
     store: StoreOptions,
-) -> None:
+) -> None:  # fmt: skip
     """Write kept runs as JSON Lines, or one row per run.
 
     [bold]zsntta records export --method adand --output runs.jsonl[/bold]
@@ -115,17 +105,22 @@ def export(
 
     written = form_of(output, _FORMS, form, "jsonl")
     with store.open() as records:
-        kept_runs = _found(records, _keys(records, keys, wanted))
+        chosen = _keys(records, keys, wanted)
+        found = records.find(chosen)
+    if strange := len(chosen) - len(found):
+        what = counted(strange, "run")
+        say(f"note: left out: {what} that this version cannot read.", err=True)
+    runs = [found[key] for key in chosen if key in found]
     if written == "jsonl":
-        put("".join(f"{to_line(record)}\n" for record in kept_runs), output)
+        put("".join(f"{to_line(record)}\n" for record in runs), output)
     else:
-        put(table(kept_runs, form=written), output)
+        put(table(runs, form=written), output)
 
 
 @command(app, "import")
 def import_(
     *,
-    files: Annotated[list[Path], argument(help="Files that export or simulate wrote.")],
+    files: list[Path] = argument(..., "Files that export or simulate wrote."),
     store: StoreOptions,
 ) -> None:
     """Merge the runs of other people: all of a file or none.
@@ -148,13 +143,12 @@ def import_(
 @command(app)
 def remove(
     *,
-    keys: Keys = None,
+    keys: Names = KEYS,
     wanted: WantedRuns,
-    everything: Annotated[bool, option("--all", help="Remove all runs.")] = False,
-    yes: Annotated[
-        bool,
-        option("--yes", help="Do not ask before live runs are removed, which took hours."),
-    ] = False,
+    everything: bool = option(False, "Remove all runs.", "--all"),
+    yes: bool = option(
+        False, "Do not ask before live runs are removed, which took hours.", "--yes"
+    ),
     store: StoreOptions,
 ) -> None:
     """Forget some runs.
@@ -163,33 +157,22 @@ def remove(
 
     It asks before live ones are forgotten, which are expensive.
     """
+    from zsntta_cli.methods import METHODS
+
     if not (keys or wanted.any or everything):
         raise SettingsError("say which: KEY, --method, --id, --ood, --ratio …, or --all")
     with store.open() as records:
-        unwanted = set(_keys(records, keys, wanted))
-        if not yes:
-            _ask(records.find(list(unwanted)).values())
-        records.remove(list(unwanted))
+        unwanted = _keys(records, keys, wanted)
+        runs = records.find(unwanted).values() if not yes else ()
+        if seconds := [run.seconds for run in runs if METHODS[run.settings.method].live]:
+            hours = f"{sum(seconds) / 3600:,.2g} hours of method time"
+            live = f"{counted(len(seconds), 'live run')} of {hours}"
+            if not _is_answered():
+                raise SettingsError(f"{live} would be removed: --yes removes them")
+            if not typer.confirm(f"Remove {live}?", err=True):
+                raise typer.Exit(1)
+        records.remove(unwanted)
     say(f"removed {counted(len(unwanted), 'run')}")
-
-
-def _ask(runs: "Iterable[Record]") -> None:
-    """Ask whether live runs are to be removed.
-
-    Raises:
-        SettingsError: nobody is there to answer.
-        Exit: they are not.
-    """
-    from zsntta_cli.methods import METHODS
-
-    seconds = [r.seconds for r in runs if METHODS[r.settings.method].live]
-    if not seconds:
-        return
-    live = f"{counted(len(seconds), 'live run')} of {sum(seconds) / 3600:,.2g} hours of method time"
-    if not _is_answered():
-        raise SettingsError(f"{live} would be removed: --yes removes them")
-    if not typer.confirm(f"Remove {live}?", err=True):
-        raise typer.Exit(1)
 
 
 def _is_answered() -> bool:
@@ -197,16 +180,7 @@ def _is_answered() -> bool:
     return sys.stdin.isatty()
 
 
-def _found(records: "RecordStore", keys: "Sequence[str]") -> "list[Record]":
-    """The runs of some keys that can be read; a note says how many cannot."""
-    runs = records.find(keys)
-    if strange := len(keys) - len(runs):
-        what = counted(strange, "run")
-        say(f"note: left out: {what} that this version cannot read.", err=True)
-    return [runs[key] for key in keys if key in runs]
-
-
-def _keys(records: "RecordStore", digits: "Sequence[str] | None", wanted: WantedRuns) -> list[str]:
+def _keys(records: "RecordStore", digits: Names, wanted: WantedRuns) -> list[str]:
     """Keys of the runs that are wanted, of those that begin with some digits."""
     from zsntta_cli.results.store import keys_that_begin
 

@@ -1,7 +1,6 @@
 """`zsntta report`: kept results as one page."""
 
 from pathlib import Path
-from typing import Annotated
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, WantedRuns, argument, option
@@ -14,14 +13,13 @@ _STDOUT = Path("-")
 
 def report(
     *,
-    records: Annotated[
-        list[Path] | None,
-        argument(help="Exported records (JSON Lines) or stores. [the store]"),
-    ] = None,
+    records: list[Path] | None = argument(
+        None, "Exported records (JSON Lines) or stores. [the store]"
+    ),
     store: StoreOptions,
     wanted: WantedRuns,
-    output: Annotated[Path, option(help="File to write; '-': stdout.")] = Path("report.html"),
-    title: Annotated[str, option(help="Title of the page.")] = TITLE,
+    output: Path = option(Path("report.html"), "File to write; '-': stdout."),
+    title: str = option(TITLE, "Title of the page."),
 ) -> None:
     """Write kept results as one HTML page.
 

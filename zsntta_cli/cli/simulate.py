@@ -1,163 +1,96 @@
 """`zsntta simulate`."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import (
+    DRY_RUN,
     RARE,
-    DryRun,
     EncoderOptions,
-    FeaturesDir,
     JobOptions,
     KeepingOptions,
+    Names,
     method_settings,
     option,
 )
-from zsntta_cli.cli.output import ListForm, command_line, form_of, put, say_foresight
+from zsntta_cli.cli.output import TableOutput, command_line, form_of, put, say_foresight
 from zsntta_cli.cli.values import cached_sets, known_methods, names, texts
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE
-from zsntta_cli.settings import FEATURES, RAY, LiveSettings
+from zsntta_cli.settings import RAY, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from zsntta_cli.report.tables import View
-    from zsntta_cli.simulation.record import Record, Replay
+    from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.runs import RunSettings
 
 CLASSES = "classes"  # a report of one run
 _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
-_wanted = partial(option, panel="What is run", reader=names)
+_wanted = partial(option, None, panel="What is run")
 _result = partial(option, panel="What comes out")
-
-
-@dataclass(frozen=True)
-class GridOptions:
-    """What is run in all combinations, beside the settings of streams and methods."""
-
-    method: Annotated[
-        list[str] | None,
-        _wanted(
-            help="Methods, such as adand,tda, or all: every cached one. zsntta methods lists them.",
-            autocompletion=known_methods,
-        ),
-    ] = None
-    id_set: Annotated[
-        list[str] | None,
-        _wanted("--id", help="ID set. [cifar10; of tiny: shapes]", autocompletion=cached_sets),
-    ] = None
-    ood_set: Annotated[
-        list[str] | None,
-        _wanted(
-            "--ood",
-            help="OOD set, or 'all' cached. [the cached partners]",
-            autocompletion=cached_sets,
-        ),
-    ] = None
-    preset: Annotated[
-        list[str] | None,
-        _wanted(help=f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]"),
-    ] = None
-    prompt: Annotated[
-        list[str] | None,
-        option(
-            panel="What is run",
-            help="Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]",
-            metavar="TEMPLATE",
-        ),
-    ] = None
-    settings: Annotated[
-        list[str] | None,
-        option(
-            "--set",
-            panel="What is run",
-            help="A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. "
-            "zsntta methods show NAME lists them. Of all methods (docs/streams.md): "
-            f"{', '.join(RARE)}.",
-            metavar="NAME=VALUE",
-        ),
-    ] = None
-
-    @property
-    def given(self) -> list[str]:
-        """The names of the options that the line has."""
-        called = {"id_set": "id", "ood_set": "ood"}
-        return [
-            called.get(name, name)
-            for name, value in vars(self).items()
-            if value is not None and name != "settings"
-        ]
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """What of the results is shown, in which format and where."""
-
-    report: Annotated[
-        Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"],
-        _result(
-            help="Contents of a table: accuracy, ood, flags, open-set, calibration; classes: of "
-            "one run, a row for each class.",
-            metavar="NAME",
-        ),
-    ] = "accuracy"
-    spread: Annotated[
-        Literal["seeds", "sets"],
-        _result(
-            help="± of an average: its own over seeds, or the mean of the sets' as in the paper."
-        ),
-    ] = "seeds"
-    columns: Annotated[
-        list[str] | None,
-        option(
-            panel="What comes out",
-            reader=texts,
-            help="Metrics to show instead of the report's: acc_h,auroc …",
-        ),
-    ] = None
-    aggregate: Annotated[
-        bool,
-        _result(
-            "--aggregate",
-            help="csv, json: write the table's means over seeds and averages, not the runs.",
-        ),
-    ] = False
-    form: ListForm = None
-    output: Annotated[Path | None, _result(help="File to write.")] = None
 
 
 def simulate(
     *,
     ctx: typer.Context,
-    wanted: GridOptions,
-    record: Annotated[
-        Path | None,
-        option(
-            "--from",
-            panel="What is run",
-            help="File of JSON records whose runs are made again: old, new and difference.",
-        ),
-    ] = None,
+    method: Names = _wanted(
+        "Methods, such as adand,tda, or all: every cached one. zsntta methods lists them.",
+        reader=names, autocompletion=known_methods,
+    ),
+    id_set: Names = _wanted(
+        "ID set. [cifar10; of tiny: shapes]", "--id", reader=names, autocompletion=cached_sets
+    ),
+    ood_set: Names = _wanted(
+        "OOD set, or 'all' cached. [the cached partners]", "--ood", reader=names,
+        autocompletion=cached_sets,
+    ),
+    preset: Names = _wanted(
+        f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]", reader=names
+    ),
+    prompt: Names = _wanted(
+        "Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]",
+        metavar="TEMPLATE",
+    ),
+    own: Names = _wanted(
+        "A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. zsntta "
+        "methods show NAME lists them. Of all methods (docs/streams.md): " f"{', '.join(RARE)}.",
+        "--set", metavar="NAME=VALUE",
+    ),
+    record: Path | None = _wanted(
+        "File of JSON records whose runs are made again: old, new and difference.", "--from"
+    ),
     jobs: JobOptions,
     encoder: EncoderOptions,
-    features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
-    table: TableOptions,
-    scores: Annotated[
-        Path | None, _result(help="File for the items of the run (one only): .csv or .h5.")
-    ] = None,
-    dry_run: DryRun = False,
+    report: Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"] = _result(
+        "accuracy",
+        "Contents of a table: accuracy, ood, flags, open-set, calibration; classes: of one run, a "
+        "row for each class.", metavar="NAME",
+    ),
+    spread: Literal["seeds", "sets"] = _result(
+        "seeds", "± of an average: its own over seeds, or the mean of the sets' as in the paper."
+    ),
+    columns: Names = _result(
+        None, "Metrics to show instead of the report's: acc_h,auroc …", reader=texts
+    ),
+    aggregate: bool = _result(
+        False, "csv, json: write the table's means over seeds and averages, not the runs.",
+        "--aggregate",
+    ),
+    table: TableOutput,
+    scores: Path | None = _result(
+        None, "File for the items of the run (one only): .csv or .h5."
+    ),
+    dry_run: bool = DRY_RUN,
     live: LiveSettings,
     **settings: Any,
-) -> None:
+) -> None:  # fmt: skip
     """Run methods on streams of cached features.
 
     [bold]zsntta simulate --model tiny --method zs-clip,adand --ood glyphs[/bold]
@@ -174,95 +107,93 @@ def simulate(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.tables import View, render
     from zsntta_cli.results.runner import Runner
-    from zsntta_cli.results.store import Keeping
 
-    of_methods, own = method_settings(wanted.settings or ())
-    values = {**settings, **of_methods}
-    by_class = table.report == CLASSES
-    option = "--scores" if scores else f"--report {CLASSES}" * by_class
-    if option and jobs.engine == RAY:
-        raise SettingsError(f"{option} is of one run, which is made here: leave --engine ray out.")
-    form = form_of(table.output, ENDINGS, table.form, TABLE)
-    view = View(
-        table.report, table.spread, tuple(table.columns or ()), aggregate=table.aggregate,
-        command=command_line(),
-    )  # fmt: skip
+    of_methods, of_one = method_settings(own)
+    values, form = {**settings, **of_methods}, table.form or ""
     form_of(scores, _SCORES, option="--scores")
-    choice, reporter = encoder.choice(), ConsoleReporter()
-    keeping = Keeping.beside(features_dir, store.file, store.fresh, command_line())
-    session = LiveDevices(replace(live, weights=choice.file), reporter)
-    runner = Runner(features_dir, jobs.jobs, jobs.engine, session, reporter, keeping)
+    single = "--scores" if scores else f"--report {CLASSES}" * (report == CLASSES)
+    if single and jobs.engine == RAY:
+        raise SettingsError(f"{single} is of one run, which is made here: leave --engine ray out.")
+    view = View(report, spread, tuple(columns or ()), aggregate=aggregate, command=command_line())
+    choice, root, to_file = encoder.choice(), store.features_dir, table.output is not None
+    keeping, reporter = store.keeping(), ConsoleReporter()
     recorded: Sequence[Record] = ()
     if record:
-        of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
-        beside = [*wanted.given, *encoder.given, *settings, *of_set]
+        beside = {
+            "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
+            **encoder.given, **settings, "set": of_one or of_methods.keys() - {"no_text"},
+        }  # fmt: skip
         recorded = _recorded(record, beside, values.get("no_text", ()))
-        again = frozenset(one.created for one in recorded)
-        runner = replace(runner, keeping=replace(keeping, again=again))
-        runs = list(dict.fromkeys(run.settings for run in recorded))
-    elif wanted.method:
+        keeping = replace(keeping, again=frozenset(one.created for one in recorded))
+        runs = list(dict.fromkeys(one.settings for one in recorded))
+    elif method:
         from zsntta_cli.results.grid import Grid
 
         grid = Grid(
-            wanted.method, choice, wanted.id_set or (), wanted.ood_set or (), wanted.prompt or (),
-            wanted.preset or (), values, own,
-        )  # fmt: skip
-        runs = grid.runs(features_dir)
-        for note in grid.notes(features_dir):
+            method, choice, id_set or (), ood_set or (), prompt or (), preset or (), values, of_one
+        )
+        runs = grid.runs(root)
+        for note in grid.notes(root):
             say(note, err=True)
     else:
         raise SettingsError(
             "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
+    session = LiveDevices(replace(live, weights=choice.file), reporter)
+    runner = Runner(root, jobs.jobs, jobs.engine, session, reporter, keeping)
     if dry_run:
-        say_foresight(features_dir, runs, keeping, ctx.params)
+        say_foresight(root, runs, keeping, ctx.params)
         return
     differing: list[str] = []
     if recorded:
         from zsntta_cli.results.repeating import differences
 
-        differing = differences(features_dir, recorded)
-    if by_class or table.output or FORMS[form].of_rows:  # else they stand below the table
+        differing = differences(root, recorded)
+    if report == CLASSES or not table.has_notes:  # else they stand below the table
         from zsntta_cli.simulation.notes import notes_before
 
-        notes = notes_before(features_dir, runs)
-        for note in [*notes, *(f"note: {line}" for line in differing)]:
+        for note in [*notes_before(root, runs), *(f"note: {one}" for one in differing)]:
             say(note, err=True)
 
     def show(records: "Sequence[Record]") -> None:
-        if recorded:
-            _show_both(recorded, differing, records, form, view, table.output)
-        else:
-            put(render(records, form, view, table.output is not None), table.output)
+        if not recorded:
+            put(render(records, form, view, to_file), table.output)
+            return
+        from zsntta_cli.report.tables import render_both
+        from zsntta_cli.results.repeating import outcome, pair_up
+
+        repeated = pair_up(recorded, records)
+        lines = [*differing, outcome(repeated)]
+        if not table.has_notes:
+            say(lines[-1], err=True)
+        put(render_both(repeated, lines, form, view, to_file), table.output)
 
     found: dict[RunSettings, Record] = {}
-    replay: Replay | None = None
     try:
-        if option:
-            replay, made = runner.run_one(runs)
-            records = [made]
+        if single:
+            replay, one = runner.run_one(runs)
+            records = [one]
         else:
             records = runner.run(runs, found)
     except KeyboardInterrupt:
         # A file is whole or absent, so what is finished is shown on the terminal alone.
-        records = [] if table.output else [found[run] for run in runs if run in found]
-        if records:
-            show(records)
+        if found and not to_file:
+            show([found[run] for run in runs if run in found])
         raise
-    if scores and replay:
+    if scores:
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    if by_class and replay:
+    if report == CLASSES:
         from zsntta_cli.report.tables import render_classes
 
-        put(render_classes(replay, form, table.output is not None), table.output)
+        put(render_classes(replay, form, to_file), table.output)
     else:
         show(records)
     stop_if_unfinished(records)
 
 
-def _recorded(path: Path, beside: "Sequence[str]", no_text: "Sequence[str]") -> "Sequence[Record]":
+def _recorded(path: Path, beside: dict[str, Any], no_text: Sequence[str]) -> "Sequence[Record]":
     """The runs of a file of records, which says all of them but where `no_text` is.
 
     Raises:
@@ -270,30 +201,11 @@ def _recorded(path: Path, beside: "Sequence[str]", no_text: "Sequence[str]") -> 
     """
     from zsntta_cli.results.repeating import recorded_runs
 
-    if given := [name.replace("_", "-") for name in beside if name != "no_text"]:
+    if given := [name.replace("_", "-") for name, value in beside.items() if value]:
         raise SettingsError(f"--from runs what its records say: leave --{given[0]} out.")
     if len(no_text) > 1:
         raise SettingsError("no-text is one file for the runs of --from: name it once.")
     return recorded_runs(path, no_text[0] if no_text else "")
-
-
-def _show_both(
-    recorded: "Sequence[Record]",
-    differing: "Sequence[str]",
-    records: "Sequence[Record]",
-    form: str,
-    view: "View",
-    output: Path | None,
-) -> None:
-    """Print recorded results beside those that came out here, or write them."""
-    from zsntta_cli.report.tables import render_both
-    from zsntta_cli.results.repeating import outcome, pair_up
-
-    repeated = pair_up(recorded, records)
-    said = outcome(repeated)
-    if output or FORMS[form].of_rows:
-        say(said, err=True)
-    put(render_both(repeated, [*differing, said], form, view, output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

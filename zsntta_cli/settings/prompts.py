@@ -81,18 +81,6 @@ def cached_prompt(prompt: str) -> str:
     return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
 
 
-def averaged_prompt(templates: Sequence[str]) -> str:
-    """The key of class features that are averaged over templates; an ensemble's is its name.
-
-    Each template may be given by a name, and counts once even if it is given twice.
-
-    Raises:
-        SettingsError: one of them is no template.
-    """
-    resolved = [part for t in templates for part in templates_of(prompt_template(t))]
-    return ensemble_name(list(dict.fromkeys(resolved)))
-
-
 def speech_prompt(words: str) -> str | None:
     """The prompt of a part of speech, if the name of a word list ends with one: "wordnet-nouns"."""
     return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)

@@ -203,7 +203,7 @@ def _check_fits(settings: RunSettings, id_set: Features) -> None:
     if method.decides and len(id_set.class_names) == 1 and not is_match:
         raise SettingsError(
             f"{settings.id_set} has one class, of which MCM is 1 for any image: "
-            "--score match takes the logit itself"
+            "--set score=match takes the logit itself"
         )
     if is_match and method.live and id_set.model(settings.prompt).get("logit_bias") is None:
         raise SettingsError(
