@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import check_folder, feature_path, find, locked
 from zsntta_cli.cache.identity import names_a_folder, public_identity
 from zsntta_cli.cache.store import Features
+from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, SKIPPED, WORDS, SetName
 from zsntta_cli.errors import StoreError, first_line, first_of, short
@@ -24,23 +24,14 @@ from zsntta_cli.files import scratch, whole_file
 from zsntta_cli.settings.prompts import set_of
 
 _KIND = "dataset"  # the hub's type of the repository
-_OWN, _NOT_KNOWN = "MIT", "not known"  # of images and word lists that this project makes; of others
 _FREE = ("MIT", "BSD", "CC0", "CC BY")  # first words of licences that let anybody pass copies on
 _NAMED = 6  # sets in an error
 _CARD = """---
 license: other
-tags: [zsntta, clip, image-features, out-of-distribution-detection]
-pretty_name: Features for zsntta
 ---
+# Features for zsntta
 
-# Features, not images
-
-Image features and text features of CLIP models, as `zsntta extract` makes them. They hold no
-images; the images that they were made from have terms of their own.
-
-```sh
-zsntta cache pull {repository}
-```
+Image features and text features of CLIP models, no images: `zsntta cache pull {repository}`
 """
 
 
@@ -89,27 +80,23 @@ def pull(
         if not files:
             raise StoreError(f"{repository} has no {pattern}.")
         for file in files:
-            yield _take(file, root, note)
-
-
-def _take(file: Path, root: Path, note: Callable[[str], None]) -> tuple[Features, bool]:
-    """Take a fetched file into a features folder, unless it is there."""
-    path = feature_path(root, file.parent.name, file.stem)
-    features = replace(store.read(file), path=path)
-    if features.name != path.stem:
-        raise StoreError(f"the hub has features of '{short(features.name)}' as {path.stem}.h5.")
-    check_folder(root, path.parent.name, features.identity)
-    with locked(path, note):
-        if path.exists():
-            if store.read(path, rows=False).digest != features.digest:
-                raise StoreError(
-                    f"{path} holds other features than these: "
-                    "delete it, or take another --features-dir"
-                )
-            return features, False
-        with whole_file(path) as temporary:
-            shutil.copyfile(file, temporary)
-    return features, True
+            path = feature_path(root, file.parent.name, file.stem)
+            features = replace(store.read(file), path=path)
+            if features.name != path.stem:
+                named = short(features.name)
+                raise StoreError(f"the hub has features of '{named}' as {path.stem}.h5.")
+            check_folder(root, path.parent.name, features.identity)
+            with locked(path, note):
+                is_new = not path.exists()
+                if not is_new and store.read(path, rows=False).digest != features.digest:
+                    raise StoreError(
+                        f"{path} holds other features than these: delete it, or take another "
+                        f"--features-dir"
+                    )
+                if is_new:
+                    with whole_file(path) as temporary:
+                        shutil.copyfile(file, temporary)
+            yield features, is_new
 
 
 def push(
@@ -138,8 +125,13 @@ def push(
         raise StoreError(
             f"there are no features in {root / (encoder or '')}: type zsntta extract --dataset NAME"
         )
-    if not may:
-        _check_terms([path.stem for path in paths])
+    terms = {path.stem: _licence(SetName.parse(path.stem)) for path in paths}
+    bound = [f"{name} ({of})" for name, of in terms.items() if not of.startswith(_FREE)]
+    if bound and not may:
+        raise StoreError(
+            f"the terms of {first_of(bound, _NAMED)} do not say that everybody may pass features "
+            f"on: read them, and add --i-may if you may, or name the others."
+        )
     with scratch(root, is_folder=True) as staging:
         for path in paths:
             _write_copy(path, staging / path.parent.name / path.name, without_ids)
@@ -154,29 +146,16 @@ def push(
     return paths, str(commit.oid)
 
 
-def _check_terms(names: Sequence[str]) -> None:
-    """Refuse sets whose terms do not let everybody pass them on."""
-    licences = {name: _licence_of(SetName.parse(name)) for name in names}
-    bound = [f"{name} ({of})" for name, of in licences.items() if not of.startswith(_FREE)]
-    if bound:
-        raise StoreError(
-            f"the terms of {first_of(bound, _NAMED)} do not say that everybody may pass features "
-            f"on: read them, and add --i-may if you may, or name the others."
-        )
-
-
-def _licence_of(name: SetName) -> str:
+def _licence(name: SetName) -> str:
     """The short name of the licence of a set's images or words."""
-    if name.kind == WORDS:
-        return _OWN if set_of(name.bare) else _NOT_KNOWN
-    if name.kind != DATASET:  # noise images
-        return _OWN
-    entry = datasets.CATALOGUE.get(name.base)
-    return entry.licence if entry and entry.licence else _NOT_KNOWN
+    entry = CATALOGUE.get(name.base)
+    if name.kind == DATASET or (name.kind == WORDS and not set_of(name.bare)):
+        return entry.licence if entry and entry.licence else "not known"
+    return "MIT"  # of noise and word lists that this project makes
 
 
 def _write_copy(path: Path, copy: Path, without_ids: bool) -> None:
-    """Write a feature file anew, as HDF5 leaves the bytes of what it deletes in the file.
+    """Write a feature file anew for everybody: without places of this machine.
 
     Without ids, images that were left out are only counted.
     """

@@ -1,7 +1,7 @@
 """Feature files: what is written is read to the bit, and what is no such file is refused."""
 
 import hashlib
-import shutil
+from functools import partial
 
 import h5py
 import numpy as np
@@ -15,11 +15,13 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
+GENERIC = {"generic": np.array([0.5, 0, 0.6, 0], np.float32), "generic_source": "some words, a {}."}
+
 
 @pytest.fixture
 def path(tmp_path):
     target = tmp_path / "tiny" / "pets.h5"
-    write_pets(target)
+    write_pets(target, **GENERIC)
     return target
 
 
@@ -35,45 +37,30 @@ def test_what_is_written_is_read(path):
     assert (features.kind, features.name, features.identity) == (
         "dataset", "pets", {"model": "m", "logit_scale": 100.0}
     )  # fmt: skip
+    assert np.array_equal(features.generic, GENERIC["generic"])
+    assert features.generic_source == GENERIC["generic_source"]
     assert store.read_sample_ids(path) == tuple(PET_IDS)
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]
 
 
-def test_the_digest_depends_on_content_alone(path):
-    other = path.with_name("again.h5")
-    digest = store.read(path).digest
-    assert write_pets(other, blocks=[PETS]) == digest
-    assert write_pets(other, texts=[], source={}) == digest
+def test_the_digest_depends_on_features_and_labels_alone(path):
+    other, digest = path.with_name("again.h5"), store.read(path).digest
     assert digest == hashlib.sha256(PETS.tobytes() + LABELS.tobytes()).hexdigest()
+    assert write_pets(other, blocks=[PETS], texts=[], source={}) == digest
     assert write_pets(other, labels=np.zeros(6, np.int32)) != digest
     assert write_pets(other, blocks=[PETS[::-1].copy()]) != digest
-    shutil.copy(path, other)
-    assert store.read(other).digest == digest
 
 
-def test_text_is_added_and_the_rest_stays(path):
-    store.add_texts(store.read(path), [Text("art of a {}.", -UNIT)])
-    features = store.read(path)
-    assert set(features.texts) == {"a {}.", "b {}.", "art of a {}."}
-    assert np.array_equal(features.image_features, PETS)
-
-
-GENERIC = {"generic": np.array([0.5, 0, 0.6, 0], np.float32), "generic_source": "some words, a {}."}
-
-
-def test_a_generic_text_is_written_added_and_read(path):
-    digest = store.read(path).digest
-    assert store.read(path).generic is None
-    store.add_texts(store.read(path), [], **GENERIC)
-    write_pets(path.with_name("again.h5"), **GENERIC)
-    for features in (store.read(path), store.read(path, rows=False),
-                     store.read(path.with_name("again.h5"))):  # fmt: skip
-        assert np.array_equal(features.generic, GENERIC["generic"])
-        assert features.generic_source == "some words, a {}."
-        assert features.digest == digest
-    store.add_texts(store.read(path), [], -GENERIC["generic"], "others")
-    assert np.array_equal(store.read(path).generic, -GENERIC["generic"])
-    assert store.read(path).generic_source == "others"
+def test_texts_are_added_and_the_rest_stays(path):
+    before = store.read(path)
+    store.add_texts(before, [Text("art of a {}.", -UNIT)], -GENERIC["generic"], "others")
+    after = store.read(path)
+    assert set(after.texts) == {"a {}.", "b {}.", "art of a {}."}
+    assert np.array_equal(after.generic, -GENERIC["generic"])
+    assert after.generic_source == "others"
+    assert (after.digest, after.created) == (before.digest, before.created)
+    assert np.array_equal(after.image_features, PETS)
+    assert store.read_sample_ids(path) == tuple(PET_IDS)
 
 
 def test_a_description_has_all_but_the_rows(path):
@@ -100,17 +87,14 @@ def test_a_truncated_file(path, keep):
         store.read(path)
 
 
-def test_a_missing_and_a_foreign_file(tmp_path):
-    path = tmp_path / "foreign.h5"
+def test_a_missing_and_a_foreign_file_and_one_of_another_format(tmp_path, path):
+    foreign = tmp_path / "foreign.h5"
     with refused("no features at"):
-        store.read(path)
-    with h5py.File(path, "w") as file:
+        store.read(foreign)
+    with h5py.File(foreign, "w") as file:
         file["data"] = np.zeros(3)
     with refused("it has no attribute 'format'"):
-        store.read(path)
-
-
-def test_a_file_of_another_format(path):
+        store.read(foreign)
     with h5py.File(path, "r+") as file:
         file.attrs["format"] = 2
     with refused("its format is 2, must be 1", error=StoreError):
@@ -146,7 +130,7 @@ def with_value(index, value, dtype=np.float16):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [({"encoder": {"logit_scale": scale}}, "its logit scale is")
-     for scale in (None, 0, -3, True, float("nan"), 1e300, "100", [1])]
+     for scale in (None, 0, True, float("nan"), 1e300, "100", [1])]
     + [({"blocks": with_value(3, 0)}, "1 features are zero (the first in row 3)"),
        ({"blocks": with_value(3, -0.0)}, "1 features are zero"),
        ({"normalized": True}, "norms are not 1"),
@@ -180,6 +164,78 @@ def test_features_that_are_no_numbers_give_none(tmp_path, value):
     with refused("1 features are not finite (the first in row 5", error=StoreError):
         Simulator(tmp_path / "features").run(run)
     assert "not finite" in " ".join(problems(path))
+
+
+# --- what belongs together: features of one encoder under another's identity
+
+
+def replaced(name):
+    """Put a member of another file in the place of its own."""
+
+    def change(file, other):
+        del file[name]
+        file.copy(other[name], file, name)
+
+    return change
+
+
+def attribute(*names):
+    def change(file, other):
+        for name in names:
+            file.attrs[name] = other.attrs[name]
+
+    return change
+
+
+def text_with_its_digest(file, _other):
+    group = next(iter(file["text"].values()))
+    rows = group["text_features"][()][::-1].copy()
+    group["text_features"][:] = rows
+    group.attrs["digest"] = np.bytes_(hashlib.sha256(rows.data).hexdigest())
+
+
+def text_gone(file, _other):
+    del file[f"text/{next(iter(file['text']))}"]
+
+
+def template(file, _other):
+    next(iter(file["text"].values())).attrs["template"] = np.bytes_("c {}.")
+
+
+def scale(file, _other):
+    [scaled] = [group for group in file["text"].values() if "logit_scale" in group.attrs]
+    scaled.attrs["logit_scale"] = np.bytes_("50.0")
+
+
+def norms(file, _other):
+    file.attrs["normalized"] = not file.attrs["normalized"]
+
+
+def source(file, _other):
+    file["generic_text"].attrs["source"] = np.bytes_("others")
+
+
+CHANGES = {
+    "class names": replaced("class_names"), "texts": replaced("text"),
+    "generic text": replaced("generic_text"), "encoder": attribute("encoder"),
+    "seal": attribute("seal"), "encoder and digest": attribute("encoder", "digest"),
+    "text with its digest": text_with_its_digest, "text gone": text_gone, "template": template,
+    "scale": scale, "norms": norms, "source": source,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_whatever_was_exchanged_is_found(path, tmp_path, what):
+    other = [Text("a {}.", UNIT[::-1].copy()), Text("b {}.", UNIT, 20.0)]
+    write_pets(
+        tmp_path / "pets.h5", encoder={"model": "n", "logit_scale": 20.0}, texts=other,
+        class_names=["dog", "cat"], generic=-GENERIC["generic"], generic_source="words",
+    )  # fmt: skip
+    with h5py.File(path, "r+") as file, h5py.File(tmp_path / "pets.h5", "r") as second:
+        CHANGES[what](file, second)
+    for read in (store.read, partial(store.read, rows=False)):
+        with refused("are not those that it was written with"):
+            read(path)
 
 
 # --- nothing is half written

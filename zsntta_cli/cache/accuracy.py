@@ -139,9 +139,9 @@ def published(
 
 
 # Orders of labels under which far more answers would be right: signs of a wrong label column.
-# Orders that come about in known ways are tried first. Then the best order is searched on every
-# other image, and must hold on the rest, since by chance alone some order always fits better, above
-# all if classes have few images. An order must gain much and significantly, and its classes must be
+# Labels one too high or too low are tried first. Then the best order is searched on every other
+# image, and must hold on the rest, since by chance alone some order always fits better, above all
+# if classes have few images. An order must gain much and significantly, and its classes must be
 # taken for each other far more often than for themselves, since an encoder that cannot tell classes
 # apart confuses them, too.
 _LEAST_GAIN = 0.05  # of accuracy
@@ -154,60 +154,23 @@ Labels = NDArray[np.integer]
 
 def _other_order(labels: Labels, answers: Labels, names: Sequence[str]) -> str:
     """Say that labels seem to be in another order, and what it would give; empty if they do not."""
-    if (found := better_order(labels, answers, names)) is None:
+    share, every = (labels == answers).mean(), np.arange(len(names))
+    if share > 1 - _LEAST_GAIN:
+        return ""  # no order can gain so much
+    too_high, too_low = np.roll(every, 1), np.roll(every, -1)
+    orders = [order for order in (too_high, too_low) if _is_better(order, labels, answers)]
+    best = _best(labels[::2], answers[::2], len(names))
+    if best is not None and _is_better(best, labels[1::2], answers[1::2]):
+        orders.append(best)
+    if not orders:
         return ""
-    words, order = found
+    order = max(orders, key=lambda one: (one[labels] == answers).mean())
     swaps = [(i, int(order[i])) for i in np.unique(labels) if order[i] != i]
     pairs = ", ".join(f"'{names[i]}' for '{names[j]}'" for i, j in swaps[:_PAIRS])
     return (
-        f"labels seem to be in another order than the class names{words and f' ({words})'}: "
-        f"{pairs} … would give {100 * (order[labels] == answers).mean():.1f} % in place of "
-        f"{100 * (labels == answers).mean():.1f} %"
+        f"labels seem to be in another order than the class names: {pairs} … would give "
+        f"{100 * (order[labels] == answers).mean():.1f} % in place of {100 * share:.1f} %"
     )
-
-
-def better_order(
-    labels: Labels, answers: Labels, names: Sequence[str]
-) -> tuple[str, NDArray[np.intp]] | None:
-    """Find the order under which far more of the answers (N,) would be right, if there is one.
-
-    It is in words, empty where it comes about in no known way, and as the class (C,) of each label.
-    """
-    if (labels == answers).mean() > 1 - _LEAST_GAIN:
-        return None  # no order can gain so much
-    orders, best = [], _best(labels[::2], answers[::2], len(names))
-    for words, order in _usual_orders(names).items():
-        if _is_better(order, labels, answers):
-            orders.append((words, order))
-    if best is not None and _is_better(best, labels[1::2], answers[1::2]):
-        orders.append(("", best))
-    return max(
-        orders,
-        key=lambda found: (found[1][labels] == answers).mean() + _LEAST_GAIN * bool(found[0]),
-        default=None,
-    )
-
-
-def _usual_orders(names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
-    """The orders that come about in known ways, by words, as the class of each label."""
-    every = np.arange(len(names))
-    if len(names) == 2:
-        return {"the two labels are exchanged": every[::-1]}
-    orders = {
-        "every label is one too high, as if they counted from 1": np.roll(every, 1),
-        "every label is one too low, as if the first class had gone": np.roll(every, -1),
-        "labels count from the last class": every[::-1],
-    }
-    sortings = {
-        "numbers as text is sorted: 0, 1, 10, 11 …": [*map(str, range(len(names)))],
-        "the class names as they are sorted": [*names],
-        "the class names as they are sorted regardless of case": [*map(str.lower, names)],
-    }
-    for words, keys in sortings.items():
-        order = np.array(sorted(range(len(names)), key=keys.__getitem__), np.intp)
-        orders[f"labels count {words}"] = order
-        orders[f"text features are in the order of {words}"] = np.argsort(order)
-    return orders
 
 
 def _best(labels: Labels, answers: Labels, classes: int) -> NDArray[np.intp] | None:

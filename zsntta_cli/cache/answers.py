@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.folder import locked
+from zsntta_cli.cache.folder import ANSWERS, locked
 from zsntta_cli.cache.unfinished import Unfinished
 
-SUFFIX = ".tpt"
 _DIGITS = 12  # digits of the question's digest in a file's name
 
 # Of an answer: the class of the largest probability, 1 - MCM, the class of the largest logit and
@@ -44,7 +43,7 @@ class AnswerFile:
     def __init__(self, features: Path, asked: Mapping[str, Any], digest: str, images: int) -> None:
         """`asked` is all that answers depend on beside the features, whose digest is `digest`."""
         key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:_DIGITS]
-        self.path = features.with_name(f"{features.stem}.{key}{SUFFIX}")
+        self.path = features.with_name(f"{features.stem}.{key}{ANSWERS}")
         self.images = images
         self._of = {"asked": asked, "features": digest, "images": images}
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from zsntta_cli.settings import EncoderChoice
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
 
+# Endings of what lies beside feature files: rows of one that is made, parts of one, TPT's answers.
+ROWS, PARTS, ANSWERS = ".rows", ".parts", ".tpt"
 _DIGITS = 8  # of a weights file's digest in its folder's name
 
 
@@ -155,3 +158,40 @@ def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> 
     for other in files:
         check_same(other.path, other.identity, identity)
     return files
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What lies in a features folder: a file, or a folder of parts."""
+
+    path: Path
+    name: str  # of its set, and what it is
+    size: int  # bytes
+    header: "Features | None" = None  # of a feature file that is whole
+    state: str = ""  # of anything else
+
+
+def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
+    """List feature files, unfinished extractions, parts that are not joined, answers of TPT."""
+    from zsntta_cli.cache import store
+
+    found = []
+    for path in entries(root, encoder_name):
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            size = path.stat().st_size
+            if is_feature_file(path):
+                try:
+                    found.append(Stored(path, path.stem, size, store.read(path, rows=False)))
+                except StoreError as error:
+                    reason = f"broken: {first_line(error.__cause__ or error)}"
+                    found.append(Stored(path, path.stem, size, state=reason))
+            elif path.name.startswith(".") and path.suffix == ROWS:
+                found.append(Stored(path, path.stem[1:], size, state="unfinished"))
+            elif path.suffix == ANSWERS and not path.name.startswith("."):
+                name = f"{Path(path.stem).stem}, answers of TPT"
+                found.append(Stored(path, name, size))
+            elif path.suffix == PARTS and not path.with_suffix(".h5").exists():
+                sizes = [part.stat().st_size for part in path.glob("[0-9]*.h5")]
+                state = f"{len(sizes)} parts, not joined"
+                found.append(Stored(path, path.stem, sum(sizes), state=state))
+    return sorted(found, key=lambda one: (one.path.parent.name, one.name, one.state))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import StoreError, counted, first_of, short
-from zsntta_cli.settings import CHECKPOINT, hub_folder, known_folders
+from zsntta_cli.settings import CHECKPOINT, hub_folder
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
@@ -66,16 +66,6 @@ def check_same(
     """
     if differs := difference(one, other, keys):
         raise StoreError(f"{path} is of another {what} ({differs}): {then}.")
-
-
-def foreign_model(folder: str, identity: Mapping[str, Any]) -> str:
-    """The model of features in the folder of a known encoder, if it is another one; else empty.
-
-    So it is where a folder was copied. Of an imported encoder nothing is known but its name.
-    """
-    meant, model = known_folders().get(folder), str(identity.get("model"))
-    is_told = identity.get("pretrained") != IMPORTED
-    return model if meant and is_told and model != meant.model else ""
 
 
 def without_place(model: Any) -> Any:

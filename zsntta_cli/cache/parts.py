@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import entries
+from zsntta_cli.cache.folder import PARTS, entries
 from zsntta_cli.cache.identity import check_same
 from zsntta_cli.cache.lacking import missing_features
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import SKIPPED, check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_of
 
-PARTS = ".parts"  # ending of the folder
 _NAMED = 8  # of many missing parts
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from zsntta_cli.files import sync, write_whole, writing
 
-ROWS = ".rows"  # ending of the rows of a feature file while it is made
 KEPT = 4  # batches that are written at a time: a killed run loses at most these
 
 

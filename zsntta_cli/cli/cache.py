@@ -12,7 +12,7 @@ from zsntta_cli.cli.options import (
     option,
 )
 from zsntta_cli.cli.output import TableOutput, form_of, is_stream
-from zsntta_cli.errors import StoreError, counted, short
+from zsntta_cli.errors import StoreError, counted
 
 _NOTHING_CACHED = (
     "type zsntta demo, zsntta extract --dataset cifar10, "
@@ -32,10 +32,10 @@ def list_files(
 
     [bold]zsntta cache list[/bold]
     """
-    from zsntta_cli.cache.listing import stored, stored_answers
+    from zsntta_cli.cache.folder import stored
     from zsntta_cli.report.lists import feature_rows, feature_sheets
 
-    if files := stored(features_dir, encoder) + stored_answers(features_dir, encoder):
+    if files := stored(features_dir, encoder):
         rows = feature_rows(files)
         listed.put(feature_sheets(rows), rows)
     else:
@@ -57,14 +57,13 @@ def show(
     """
     from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.folder import find, folder_name
-    from zsntta_cli.cache.listing import stored_answers
     from zsntta_cli.cache.store import read
     from zsntta_cli.report.lists import feature_facts
 
     choice = encoder.choice()
     for path in find(features_dir, [name], folder_name(choice) if encoder.given else None):
-        answers, features = stored_answers(features_dir, path.parent.name, [name]), read(path)
-        facts = feature_facts(features, answers, zero_shots(features))
+        features = read(path)
+        facts = feature_facts(features, zero_shots(features))
         say(str(path))
         width = max(map(len, facts))
         for fact, value in facts.items():  # a line each, so that no digest is broken
@@ -92,23 +91,18 @@ def verify(
     from zsntta_cli.cache import store
     from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.folder import find
-    from zsntta_cli.cache.identity import difference, foreign_model
-    from zsntta_cli.cache.listing import stored_answers
+    from zsntta_cli.cache.identity import difference
     from zsntta_cli.datasets import miscounted
 
-    paths = find(features_dir, names or (), encoder)
-    answers = stored_answers(features_dir, encoder, names or ())
-    bad, firsts = 0, dict[Path, store.Features]()
+    paths, bad, firsts = find(features_dir, names or (), encoder), 0, dict[Path, store.Features]()
     for path in paths:
         facts, count, wrong = ["ok"], "", store.problems(path)
         if not wrong:
             features = store.read(path, rows=published)
             shots = zero_shots(features) if published else []
             facts += [shot.line for shot in shots]
-            identity, first = features.identity, firsts.setdefault(path.parent, features)
-            if model := foreign_model(path.parent.name, identity):
-                wrong = [f"is of {short(model)}, so it does not belong into {path.parent.name}/"]
-            elif differs := difference(identity, first.identity):
+            first = firsts.setdefault(path.parent, features)
+            if differs := difference(features.identity, first.identity):
                 wrong = [f"is of another encoder than {first.path.name} ({differs})"]
             wrong += [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
             count = miscounted(path.stem, len(features))
@@ -116,14 +110,9 @@ def verify(
         say(f"{path}: {'; '.join(wrong or facts)}")
         if count and not wrong:
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
-    for kept in answers:
-        bad += kept.is_bad
-        say(f"{kept.path}: {kept.state if kept.is_bad else 'ok'}")
     if bad:
-        raise StoreError(
-            f"{bad} of {len(paths) + len(answers)} files bad: delete them, extract or import again."
-        )
-    if not (paths or answers):
+        raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
+    if not paths:
         _say_nothing(features_dir, encoder)
 
 

@@ -23,6 +23,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.accuracy import accuracy_lines
 from zsntta_cli.cache.folder import (
+    ROWS,
     check_folder,
     described,
     feature_path,
@@ -33,7 +34,7 @@ from zsntta_cli.cache.folder import (
 from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
 from zsntta_cli.cache.parts import part_path, part_rows
 from zsntta_cli.cache.store import Features, Text
-from zsntta_cli.cache.unfinished import ROWS, Unfinished, discard
+from zsntta_cli.cache.unfinished import Unfinished, discard
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, pick_rows
 from zsntta_cli.datasets.names import (

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
-from zsntta_cli.cache.folder import encoders_with
-from zsntta_cli.cache.listing import Stored
+from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, short
@@ -45,11 +44,11 @@ def feature_rows(files: Sequence[Stored]) -> list[Row]:
         header = file.header
         rows.append({
             "encoder": file.path.parent.name, "name": file.name,
-            "images": len(header) if header else file.images,
+            "images": len(header) if header else None,
             "classes": (len(header.class_names) or None) if header else None,
             "templates": list(header.texts) if header else [file.state],
             "mib": f"{file.size / 2**20:.1f}",
-            "created": header.created[:10] if header else file.created,
+            "created": header.created[:10] if header else "",
         })  # fmt: skip
     return rows
 
@@ -60,10 +59,8 @@ def feature_sheets(rows: Sequence[Row]) -> list[Sheet]:
     return [list_sheet([r for r in rows if r["encoder"] == n], _FEATURES, n) for n in names]
 
 
-def feature_facts(
-    features: Features, answers: Sequence[Stored], shots: Sequence[ZeroShotAccuracy]
-) -> dict[str, str]:
-    """All facts about one feature file, its accuracies, and TPT's answers on it."""
+def feature_facts(features: Features, shots: Sequence[ZeroShotAccuracy]) -> dict[str, str]:
+    """All facts about one feature file, and its accuracies."""
     norms, names = row_norms(features.image_features), features.class_names
     of_norms = ""
     if len(norms):
@@ -92,7 +89,6 @@ def feature_facts(
         **{f"made with: {key}": str(value) for key, value in features.machine.items()},
         "created": features.created,
         "digest": features.digest,
-        **{f"answers: {kept.path.name}": kept.state for kept in answers},
     }
     return {fact: value for fact, value in facts.items() if value}
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from zsntta_cli.cache.identity import foreign_model, overlap
+from zsntta_cli.cache.identity import overlap
 from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
-from zsntta_cli.errors import ZsnttaError, counted, first_of, short
+from zsntta_cli.errors import ZsnttaError, counted, first_of
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NATURAL, ood_share
 from zsntta_cli.simulation.runs import RunSettings
@@ -120,9 +120,6 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, float(images))
-    if model := foreign_model(run.encoder, sources.id_set.identity):
-        text = f"the features in {run.encoder}/ are of {short(model)}: the folder was copied."
-        yield RunNote("encoder", run.encoder, text)
     if sources.ood_set and (common := overlap(sources.id_set, sources.ood_set)):
         text = f"{pair} {common}: what is right for one counts as wrong for the other."
         yield RunNote("overlap", pair, text)
