@@ -1,13 +1,12 @@
 """Is a method honest? Three checks of whole streams that differ in what it must not know.
 
-A method never looks ahead, decides by what images and texts show, not by the places of classes and
-images, and gives the same result twice. Each entry of CHECKS runs the method on drawn features in
-memory, and names the first item with another decision.
+A method never looks ahead, decides by what images and texts show, not by the places of classes, and
+gives the same result twice. Each entry of CHECKS runs the method on drawn features in memory, and
+names the first item with another decision.
 """
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from zsntta_cli.methods.method import fault
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.runs import RunSettings, build_run
-from zsntta_cli.simulation.simulator import decide_from_cache, stream_data
+from zsntta_cli.simulation.simulator import as_seen, decide_from_cache
 
 HELD, FAILED, NOT_RUN = "held", "FAILED", "not run"
 Outcome = tuple[str, str]  # one of these, and on what, or which item first differed
@@ -32,6 +31,8 @@ _ROUND = _NOISE_EVERY + 1  # items from one injected image to the next
 _SHORTEST, _LONGEST = 134 * _ROUND, 2_000 * _ROUND  # items of a stream
 _ROUNDED = 0.002  # share of items on which the last bits of products of other shapes may decide
 _SLIGHT = 2  # runs with another future, in which they may decide on any item
+
+Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def the_future(run: RunSettings) -> Outcome:
         others = {
             "are like no class": drawn.with_another_future(cut, like_classes=False),
             "are like the classes": drawn.with_another_future(cut, like_classes=True),
-            "are missing": dataclasses.replace(drawn, shown=cut),
+            "are missing": replace(drawn, shown=cut),
         }
         decided = slice(cut // together * together)
         for how, other in others.items():
@@ -106,16 +107,13 @@ def the_future(run: RunSettings) -> Outcome:
 
 
 def the_classes(run: RunSettings) -> Outcome:
-    """Decisions stay the same if classes and images have other places."""
+    """Decisions stay the same if classes have other places."""
     drawn, order = _Drawn.for_run(run), np.random.default_rng(3).permutation(_CLASSES)
-    other = dataclasses.replace(
-        drawn, text=drawn.text[order], no_text=drawn.no_text[order], places=5
-    )
-    moved = other.decisions(run)
-    moved = dataclasses.replace(moved, class_index=order[moved.class_index].astype(np.int32))
+    moved = replace(drawn, text=drawn.text[order], no_text=drawn.no_text[order]).decisions(run)
+    moved = replace(moved, class_index=order[moved.class_index].astype(np.int32))
     if changed := _difference(drawn.decisions(run), moved):
-        return FAILED, f"where classes and images have other places: {changed}"
-    return HELD, f"{_CLASSES} classes and {len(drawn.features):,} images in other places"
+        return FAILED, f"where classes have other places: {changed}"
+    return HELD, f"{_CLASSES} classes in other places, {len(drawn.features):,} items"
 
 
 def two_runs(run: RunSettings) -> Outcome:
@@ -133,16 +131,15 @@ CHECKS: dict[str, Callable[[RunSettings], Outcome]] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Drawn:
     """T drawn images as a stream shows them, and the texts of C classes and of words."""
 
-    features: NDArray[np.float32]  # (T, D) raw
+    features: Array  # (T, D) raw
     injected: NDArray[np.bool_]  # (T,)
-    text: NDArray[np.float32]  # (C, D) unit norm
-    words: NDArray[np.float32]  # (W, D) unit norm
-    no_text: NDArray[np.float32]  # (C, D) unit norm: what CLIPN asks for
-    places: int = 4  # the seed of the images' places in the pool
+    text: Array  # (C, D) unit norm
+    words: Array  # (W, D) unit norm
+    no_text: Array  # (C, D) unit norm: what CLIPN asks for
     shown: int | None = None  # items of the stream; None: all
 
     @classmethod
@@ -174,23 +171,20 @@ class _Drawn:
             rows -= rows @ np.linalg.pinv(self.text) @ self.text
         features = self.features.copy()
         features[now:] = 2 * np.linalg.norm(features, axis=1).mean() * unit(rows)
-        return dataclasses.replace(self, features=features)
+        return replace(self, features=features)
 
     def decisions(self, run: RunSettings) -> Decisions:
         """The decisions of a run on these images, made as on the command line."""
-        rows = np.random.default_rng(self.places).permutation(len(self.features))
-        images = np.empty_like(self.features)
-        images[rows] = self.features
-        needs, pool = METHODS[run.method].needs, StreamData.scored(images, self.text, _SCALE)
-        if needs == WORDS:
-            pool = pool.beside(MoreText(more_text=self.words, more_sizes=(_WORDS,)))
-        elif needs == NO_TEXT:
-            pool = pool.beside(MoreText(more_text=self.no_text))
-        shown = slice(self.shown)
-        return decide_from_cache(run, stream_data(run, pool, rows[shown], self.injected[shown]))
+        needs = METHODS[run.method].needs
+        more = {
+            WORDS: MoreText(more_text=self.words, more_sizes=(_WORDS,)),
+            NO_TEXT: MoreText(more_text=self.no_text),
+        }.get(needs, MoreText())
+        items = StreamData.scored(self.features, self.text, _SCALE, self.injected).beside(more)
+        return decide_from_cache(run, as_seen(run, items.part(slice(self.shown))))
 
 
-def _directions(rng: np.random.Generator, count: int) -> NDArray[np.float32]:
+def _directions(rng: np.random.Generator, count: int) -> Array:
     return unit(rng.normal(size=(count, _DIM))).astype(np.float32)
 
 

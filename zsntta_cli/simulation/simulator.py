@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from zsntta_cli import plugins
@@ -63,11 +62,12 @@ class Simulator:
         listed = sources.listed.rows if sources.listed else None
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels, listed)
         names = tuple(source.name for source in sources.present)
-        pool, rows = self._pool(settings.encoder, settings.prompt, names), sources.rows(stream)
+        pool = self._pool(settings.encoder, settings.prompt, names)
         if more_text := self._library.more_text(settings):
             pool = pool.beside(more_text)
         bias = sources.id_set.model(settings.prompt).get("logit_bias")
-        data = stream_data(settings, pool, rows, stream.kind == NOISE, bias)
+        items = replace(pool.part(sources.rows(stream)), injected=stream.kind == NOISE)
+        data = as_seen(settings, items, bias)
         digests = self._library.digests(settings)
         if method.live:
             made = self._decide_live(settings, sources, stream, data, digests, analyse)
@@ -79,7 +79,7 @@ class Simulator:
         done = Stream(stream.kind[:decided], stream.row[:decided])
         is_frozen = method.class_probability == FROZEN
         of_class = 1 - data.zero_shot.noise_score[:decided] if is_frozen else None
-        del data  # of a long stream, hundreds of MB
+        del data, items  # of a long stream, hundreds of MB
         origins = shared_once(self._library.origins(settings))
         left = len(stream) - decided
         return Replay(settings, sources, done, made, digests, left, origins, of_class)
@@ -148,20 +148,13 @@ class Simulator:
         return StreamData(every, text, scale, scores, np.zeros(len(every), bool))
 
 
-def stream_data(
-    run: RunSettings,
-    pool: StreamData,
-    rows: NDArray[np.int64],
-    injected: NDArray[np.bool_],
-    logit_bias: float | None = None,
-) -> StreamData:
-    """What a method sees of a stream, whose items are these rows (T,) of a pool."""
-    data = replace(pool.part(rows), injected=injected, seed=run.stream.seed)
+def as_seen(run: RunSettings, items: StreamData, logit_bias: float | None = None) -> StreamData:
+    """The items of a stream as a run's method sees them: with its seed and by its noise score."""
     if run.threshold.score == MATCH:
         from zsntta_cli.methods.match import matched  # not for every start
 
-        return matched(data, logit_bias)
-    return data
+        items = matched(items, logit_bias)
+    return replace(items, seed=run.stream.seed)
 
 
 @functools.cache

@@ -88,10 +88,6 @@ class Library:
         self.root, self._rows = root, rows
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
         self._words = functools.lru_cache(maxsize=4)(self._read_words)
-        # The same object each time: what a method finds of it is kept beside it.
-        self._generic = functools.lru_cache(maxsize=16)(
-            lambda encoder, name, prompt: generic_of(self.read(encoder, name), prompt)
-        )
         self._items = functools.lru_cache(maxsize=64)(read_items)
 
     def sources(self, settings: RunSettings) -> Sources:
@@ -161,7 +157,7 @@ class Library:
         if method.needs == NO_TEXT:
             names = self._text(encoder, prompt, id_set)
             return MoreText(more_text=_read_no_text(settings.flat()["no_text"], names.shape))
-        return self._generic(encoder, id_set, prompt) if method.reads_generic else None
+        return generic_of(self.read(encoder, id_set), prompt) if method.reads_generic else None
 
     def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
         """The origins of the features of all sets that a run reads, by the files' names."""
