@@ -84,19 +84,6 @@ def test_aggregated_rows_say_what_they_are_whatever_varies():
     assert [row["complete"] for row in rows if row["aggregate"]] == [False, True]
 
 
-def test_ood_detection_and_its_best_values():
-    shown = text(
-        [record(det=(0.9, 0.2, 0.8)), record("mcm", det=(0.8, 0.1, 0.7))],
-        colours=True,
-        report="ood",
-    )
-    for head in ("AUROC", "FPR95(ID+)", "FPR95(OOD+)", "AUPR(ID+)", "AUPR(OOD+)"):
-        assert head in shown
-    assert re.search(r"\x1b\[1m *90.00\x1b\[0m", shown)
-    assert re.search(r"\x1b\[1m *10.00\x1b\[0m", shown), "a lower FPR95 is better"
-    assert not re.search(r"\x1b\[1m *20.00", shown)
-
-
 def test_markdown_has_the_best_of_each_column_in_bold():
     lines = table([record(), record("zs-clip", acc=(0.4, 0.5, 0.4))], form="markdown")
     assert lines.splitlines()[2:] == [
@@ -160,7 +147,6 @@ SWEPT = "were run on the streams that this table reports, so the best of them is
     ("settings", "swept"),
     [
         ([{"fixed": 0.6}, {"fixed": 0.9}], "zs-clip (threshold)"),
-        ([{"fixed": f, "ratio": r} for f in (0.6, 0.9) for r in (0.2, 0.5)], "zs-clip (threshold)"),
         (
             [{"fixed": f, "queue": q} for f in (0.6, 0.9) for q in (9, 90)],
             "zs-clip (threshold, queue)",

@@ -45,18 +45,6 @@ def test_lines_of_files():
     assert json.loads(text) == broken("\udcff\n.png")
 
 
-def test_the_suspicious_are_those_of_the_first_ranks():
-    some = [row("c", 3), row("x", 4, noise=False), row("a", 1), broken(), row("b", 2)]
-    assert [one["source"] for one in suspicious(some)] == ["a", "b", "c"]
-    assert [one["source"] for one in suspicious(some, 1)] == ["a"]
-
-
-def test_a_row_as_a_line():
-    assert line(row()) == "noise  +0.25  cat  a.png"
-    assert line(row(noise=False, margin=-0.5)) == "clean  -0.50  cat  a.png"
-    assert line(broken()) == "error  b.png: gone"
-
-
 SAYS_NOT = {"evidence": None, "level": None}  # rows of a method without evidence
 
 
@@ -76,12 +64,6 @@ def test_what_is_said_of_all():
         "here.",
     ]
     assert said(broken())[2:] == [], "of nothing that was judged nothing is said"
-
-
-def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
-    warm = row(stage="warm-up")
-    assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images cull cannot")
-    assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ")
 
 
 def doubtless(count, **more):

@@ -47,11 +47,6 @@ def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_pa
         assert file["sample_id"].asstr()[7] == rows[7]["sample_id"]
 
 
-def test_scores_take_one_run(simulate):
-    result = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--scores", "s.csv")
-    assert "items are those of one run, and these options make 2" in result.stderr
-
-
 def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):
     command = ("--method", "zs-clip", *PAIR, "--ood", "sand", "--ratio",
                0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1)  # fmt: skip

@@ -153,12 +153,10 @@ def test_a_link_to_an_image_far_down_shows_it_alone(browser, tmp_path):
     review.context.close()
 
 
-@pytest.mark.parametrize(("width", "theme"), [(375, "light"), (1400, "dark")])
-def test_axe_finds_nothing_in_the_large_view(review, theme, width):
-    review.page.emulate_media(color_scheme=theme)
-    review.page.set_viewport_size({"width": width, "height": 900})
+def test_axe_finds_nothing_in_the_large_view(review):
+    review.page.set_viewport_size({"width": 375, "height": 900})
     review.page.keyboard.press("j")
     review.page.keyboard.press("z")
     assert review.page.locator("#zoom").is_visible()
     review.assert_accessible()
-    assert review.width() == width
+    assert review.width() == 375
