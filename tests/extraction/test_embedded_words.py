@@ -49,21 +49,8 @@ def extractor(root, encoder):
     return extractor
 
 
-def whole(root):
-    return extractor(root, Batched()).words("many", WORDS, TEMPLATES).path.read_bytes()
-
-
 def path_in(root):
     return feature_path(root, "tiny", "words-many")
-
-
-def interrupt(root, at):
-    def stop(batches):
-        if batches == at:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        extractor(root, Batched(stop)).words("many", WORDS, TEMPLATES)
 
 
 ALL, A_PART = -(-len(WORDS) // BATCH), KEPT  # batches of a prompt, of a part
@@ -74,31 +61,13 @@ ALL, A_PART = -(-len(WORDS) // BATCH), KEPT  # batches of a prompt, of a part
     [(9, 2 * PART, 3 * ALL - 2 * A_PART),  # within the third part; of a joined prompt, two each
      (ALL + 2 * 5, PART, 2 * (ALL - A_PART))],  # one part of the second prompt is finished
 )  # fmt: skip
-def test_a_stopped_list_goes_on_where_it_was(tmp_path, at, finished, left):
-    root = tmp_path / "stopped"
-    interrupt(root, at)
-    assert path_in(root).exists() == (at > ALL)
-    if at > ALL:
-        assert list(store.read(path_in(root)).texts) == [PROMPT]
-    resumed = extractor(root, again := Batched())
-    assert resumed.words("many", WORDS, TEMPLATES).encoded == len(WORDS)
-    assert resumed.reporter.advanced[0] == finished
-    assert again.batches == left
-    assert path_in(root).read_bytes() == whole(tmp_path / "whole")
-    assert {p.name for p in path_in(root).parent.iterdir()} == {
-        ".words-many.lock", "words-many.h5",
-    }  # fmt: skip
-    assert extractor(root, again).words("many", WORDS, TEMPLATES).encoded == 0
-
-
-@pytest.mark.parametrize("batch", [2, 11, 17, 30])
-def test_a_killed_list_loses_a_part_at_most(tmp_path, batch):
-    root, done = tmp_path / "killed", tmp_path / "done"
+def test_a_killed_list_goes_on_where_it_was(tmp_path, at, finished, left):
+    root = tmp_path / "killed"
     child = os.fork()
     if child == 0:  # which dies within a batch
 
         def die(batches):
-            if batches == batch:
+            if batches == at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         try:
@@ -106,11 +75,17 @@ def test_a_killed_list_loses_a_part_at_most(tmp_path, batch):
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    assert path_in(root).exists() == (batch >= ALL)
-    again = Batched()
-    extractor(root, again).words("many", WORDS, TEMPLATES)
-    assert again.batches <= 3 * ALL - batch + 2 * A_PART
-    assert path_in(root).read_bytes() == whole(done)
+    assert path_in(root).exists() == (at > ALL)
+    resumed = extractor(root, again := Batched())
+    assert resumed.words("many", WORDS, TEMPLATES).encoded == len(WORDS)
+    assert resumed.reporter.advanced[0] == finished
+    assert again.batches == left
+    whole = extractor(tmp_path / "whole", Batched()).words("many", WORDS, TEMPLATES)
+    assert path_in(root).read_bytes() == whole.path.read_bytes()
+    assert {p.name for p in path_in(root).parent.iterdir()} == {
+        ".words-many.lock", "words-many.h5",
+    }  # fmt: skip
+    assert extractor(root, again).words("many", WORDS, TEMPLATES).encoded == 0
 
 
 def test_joined_templates_give_the_mean_of_theirs(tiny):

@@ -1,6 +1,8 @@
 """One set to its feature file: the encoder's features, once, resumed, never mixed."""
 
+import os
 import resource
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,13 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import IMAGE_BOMB, PROMPT, refused
+from made import IMAGE_BOMB, PROMPT, TINY, ZSNTTA, refused
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.identity import is_level_known
 from zsntta_cli.cache.unfinished import Unfinished
 from zsntta_cli.datasets.images import limited
+from zsntta_cli.encoders import text
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.settings.prompts import class_prompts
 
@@ -32,9 +36,9 @@ def test_features_are_the_encoders(extractor, tiny, picture_folder):
     np.testing.assert_allclose(features.image_features, expected, atol=0.02)
     assert features.class_names == ("big_cat", "dog")
     assert features.labels.tolist() == [0] * 6 + [1] * 6
-    text = tiny.encode_texts(["a photo of a big cat.", "a photo of a dog."])
-    np.testing.assert_array_equal(features.texts[PROMPT].features, text)
-    np.testing.assert_allclose(np.linalg.norm(text, axis=1), 1, rtol=1e-5)
+    of_names = tiny.encode_texts(["a photo of a big cat.", "a photo of a dog."])
+    np.testing.assert_array_equal(features.texts[PROMPT].features, of_names)
+    np.testing.assert_allclose(np.linalg.norm(of_names, axis=1), 1, rtol=1e-5)
     assert store.read_sample_ids(extracted.path) == tuple(images.sample_ids)
     assert extracted.encoded == 12
 
@@ -184,3 +188,61 @@ def test_rows_that_fill_are_cut_to_whole_ones_and_never_of_something_else(tmp_pa
     assert (other.done, other.has_others) == (0, True)
     other.append(rows[:1])
     assert (begun("cars").done, begun().done) == (1, 0)
+
+
+def test_features_in_float32_are_the_encoders_to_the_bit_and_float16_are_them_rounded(
+    extractor, tiny
+):
+    images = limited(datasets.load_images("shapes", Path()), 16)
+    exact = store.read(extractor(store="float32").dataset(images).path)
+    pixels = np.stack([tiny.resize(images.read(i)) for i in range(16)])
+    by_encoder = np.concatenate([tiny.encode_pixels(pixels[i : i + 8]) for i in (0, 8)])
+    assert exact.image_features.dtype == np.float32
+    np.testing.assert_array_equal(exact.image_features, by_encoder)
+    rounded = store.read(extractor(overwrite=True).dataset(images).path)
+    np.testing.assert_array_equal(rounded.image_features, by_encoder.astype(np.float16))
+
+
+def test_any_number_of_threads_gives_the_same_bits(tmp_path):
+    line = [ZSNTTA, "extract", *TINY, "--dataset", "shapes,glyphs", "--limit", "200", "--prompt",
+            "clip-80", "--features-dir"]  # fmt: skip
+    for threads in ("1", "2"):
+        environment = {**os.environ, "OMP_NUM_THREADS": threads}
+        subprocess.run(
+            [*line, tmp_path / threads], check=True, capture_output=True, env=environment
+        )
+    for name in ("shapes.h5", "glyphs.h5"):
+        one, more = (store.read(tmp_path / threads / "tiny" / name) for threads in ("1", "2"))
+        assert (one.identity["threads"], more.identity["threads"]) == (1, 2)
+        assert one.digest == more.digest
+        for prompt, of_names in one.texts.items():
+            assert of_names.features.tobytes() == more.texts[prompt].features.tobytes(), prompt
+
+
+# --- the encoder's generic text
+
+
+def test_the_generic_text_is_the_mean_of_256_words_and_stands_beside_class_texts(extractor, tiny):
+    images = limited(datasets.load_images("shapes", Path()), 8)
+    path = extractor().dataset(images, [PROMPT]).path
+    first = store.read(path)
+    words = text.generic_source().removeprefix("a photo of a {}. ").split(", ")
+    assert len({*words}) == 256
+    mean = tiny.encode_texts([f"a photo of a {word}." for word in words]).mean(0)
+    np.testing.assert_allclose(first.generic, mean, atol=1e-6)
+    assert first.generic_source == text.generic_source()
+    assert 0 < np.linalg.norm(first.generic) < 0.999, "no unit vector"
+    bare = replace(first, generic=None, generic_source="")
+    store.write(bare, store.read_sample_ids(path))
+    assert extractor().dataset(images, [PROMPT]).encoded == 0
+    assert store.read(path).generic.tobytes() == first.generic.tobytes()
+    assert store.read(extractor().dataset(glyphs(8)).path).generic is None, "it has no class texts"
+
+
+@pytest.mark.parametrize(
+    ("model", "pretrained", "known"),
+    [("ViT-B-32", "openai", True), ("ViT-B-16-quickgelu", "openai", True),
+     ("ViT-B-32", "laion2b_s34b_b79k", False), ("RN50", "openai", False)],
+)  # fmt: skip
+def test_the_level_is_known_of_openais_vits(model, pretrained, known):
+    assert is_level_known({"model": model, "pretrained": pretrained}) is known

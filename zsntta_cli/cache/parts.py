@@ -57,7 +57,7 @@ def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Pat
 
 
 def join_parts(path: Path) -> Features:
-    """Join the parts of the set at `path`, and return the set's description.
+    """Join the parts of the set at `path`, unless it is there; and return the set's description.
 
     Raises:
         StoreError: parts are missing, broken, or of another encoder, set or size of batches; or
@@ -70,18 +70,17 @@ def join_parts(path: Path) -> Features:
             part.path, _made_as(part), _made_as(first), _made_as(first), what="extraction",
             then="remove the part that is wrong, and extract it",
         )  # fmt: skip
-    skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
-    texts = store.read(files[0])
-    whole = replace(
-        texts, path=path, labels=np.concatenate([part.labels for part in parts]), digest="",
-        source={**texts.source, SKIPPED: skipped} if skipped else texts.source,
-        created=max(part.created for part in parts),
-    )  # fmt: skip
     if path.exists():
         there, then = store.read(path, rows=False), "remove it, or take another --features-dir"
-        check_same(path, _made_as(there), _made_as(whole), _made_as(whole), then=then)
-        if {*there.texts} - {*whole.texts}:
-            raise StoreError(f"{path} is there, and has text features that its parts lack: {then}.")
+        check_same(path, _made_as(there), _made_as(first), _made_as(first), then=then)
+        return there
+    skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
+    whole = store.read(files[0])
+    whole = replace(
+        whole, path=path, labels=np.concatenate([part.labels for part in parts]),
+        source={**whole.source, SKIPPED: skipped} if skipped else whole.source,
+        created=max(part.created for part in parts),
+    )  # fmt: skip
     ids = [*chain.from_iterable(map(store.read_sample_ids, files))]
     rows = (store.read(file).image_features for file in files)
     return replace(whole, digest=store.write(whole, ids, rows))
