@@ -145,7 +145,7 @@ def extract(
         for extracted in extract_on_ray(plan, choice, encoding, parts):
             say(summary(extracted))
     elif paper:
-        from zsntta_cli.paper.extracting import runs_of_paper
+        from zsntta_cli.paper.reproduction import runs_of_paper
         from zsntta_cli.paper.runs import Wishes
 
         named = choice if model.names_model else None
@@ -252,7 +252,7 @@ def extract_for(
     from zsntta_cli.datasets import CATALOGUE
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import extract, foresee
-    from zsntta_cli.paper.extracting import paper_extractions
+    from zsntta_cli.paper.runs import paper_extractions
 
     failures: Failures = {}
     absent = dict[str, None]()

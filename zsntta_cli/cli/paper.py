@@ -95,22 +95,24 @@ class RowOptions:
         return wishes
 
 
-def _own_values(texts: Names) -> tuple[tuple[str, str, Any], ...]:
-    """The values of --set, one a setting.
+def _own_values(texts: Names) -> dict[str, dict[str, Any]]:
+    """The values of --set by method, one a setting.
 
     Raises:
         SettingsError: a text of another form, or several values of a setting.
     """
     of_all, own = method_settings(texts)
-    every = [(m, n, given) for n, given in of_all.items() for m in METHODS if n in declared(m)]
-    every += [(m, name, given) for m, axes in own.items() for name, given in axes.items()]
-    for _, name, given in every:
-        if len(given) > 1:
-            raise SettingsError(
-                f"{name.replace('_', '-')} is given {len(given)} values: a table has one of each "
-                "setting."
-            )
-    return tuple((method, name, given[0]) for method, name, given in every)
+    values: dict[str, dict[str, Any]] = {}
+    for method in dict.fromkeys((*METHODS, *own)):
+        of_method = {name: given for name, given in of_all.items() if name in declared(method)}
+        for name, given in {**of_method, **own.get(method, {})}.items():
+            if len(given) > 1:
+                raise SettingsError(
+                    f"{name.replace('_', '-')} is given {len(given)} values: a table has one of "
+                    "each setting."
+                )
+            values.setdefault(method, {})[name] = given[0]
+    return values
 
 
 def paper(
@@ -200,7 +202,7 @@ def paper(
 
     reporter = ConsoleReporter()
     if extract or dry_run:
-        from zsntta_cli.paper.extracting import runs_of_paper
+        from zsntta_cli.paper.reproduction import runs_of_paper
 
         of_figures = {} if everything else {"figures": figures}
         runs = runs_of_paper(wishes, tables or listed, **of_figures)
@@ -231,10 +233,9 @@ def paper(
             from zsntta_cli.paper.reproduction import INDEX, reproduce
 
             folder = output or Path("reproduction")
-            made = reproduce(folder, measuring, command_line())
-            say(made.sentence)
+            sentence, is_measured = reproduce(folder, measuring, command_line())
+            say(sentence)
             say(str(folder / INDEX))
-            is_measured = made.is_measured
         else:
             _show(tables, figures, measuring, written, output)
     finally:
@@ -288,7 +289,7 @@ def _show_published(
 ) -> None:
     """Show what the paper prints of tables, and the figures that follow from it."""
     from zsntta_cli.paper.compare import compare
-    from zsntta_cli.paper.runs import Wishes
+    from zsntta_cli.paper.runs import Wishes, cells
     from zsntta_cli.paper.shown import TableContent, render
 
     for number in figures:
@@ -297,10 +298,10 @@ def _show_published(
         if not (printed := published(number)):
             raise SettingsError(f"the paper prints no number that figure {number} follows from.")
         put_figure(draw(number, [], printed), WIDTHS[number], output or Path(f"fig{number}.pdf"))
-    contents = [
-        TableContent(table, compare(table, Wishes(Path()), {}), (), command_line(), True)
-        for table in tables
-    ]
+    contents = []
+    for table in tables:
+        numbers = compare(cells(table, Wishes(Path())), {})
+        contents.append(TableContent(table, numbers, (), command_line(), True))
     if contents:
         put(render(contents, form, output is not None), output)
 
@@ -313,17 +314,13 @@ def _show(
     output: Path | None,
 ) -> None:
     """Run what figures and tables lack; draw the figures, and show the tables in a form."""
-    from zsntta_cli.paper.runs import all_runs
     from zsntta_cli.paper.shown import render
 
     for number in figures:
         from zsntta_cli.paper.figures import WIDTHS  # not for tables
-        from zsntta_cli.paper.reproduction import measured_figure
 
-        figure = measured_figure(number, measuring)
-        put_figure(figure, WIDTHS[number], output or Path(f"fig{number}.pdf"))
+        put_figure(measuring.figure(number), WIDTHS[number], output or Path(f"fig{number}.pdf"))
     if tables:
         measuring.tells_notes = output is not None or FORMS[form].of_rows
-        measuring.obtain(all_runs(measuring.wishes, tables))
-        contents = [measuring.content(table, command_line()) for table in tables]
+        contents = measuring.tables(tables, command_line())
         put(render(contents, form, output is not None), output)

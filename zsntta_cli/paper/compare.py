@@ -4,12 +4,12 @@ This module does not import NumPy.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zsntta_cli.paper.runs import Streams, Wishes, cells, streams
-from zsntta_cli.paper.tables import AVERAGE, LEAD, PaperTable, Place, Printed
+from zsntta_cli.paper.runs import Cell
+from zsntta_cli.paper.tables import AVERAGE, LEAD, Printed
 
 if TYPE_CHECKING:
     from zsntta_cli.results.frame import Value
@@ -22,20 +22,14 @@ _ROUNDING = 0.005  # percent: the largest error of a number that is printed with
 
 @dataclass(frozen=True)
 class Number:
-    """A metric at a place of a table, in percent: measured and printed, as far as there is one."""
+    """A metric of a cell, in percent: measured and printed, as far as there is one."""
 
-    table: PaperTable
-    place: Place
+    cell: Cell
     metric: str
     printed: Printed | None = None
     measured: "Value | None" = None  # its ± is the deviation over seeds
     sets_std: float = math.nan  # the mean of the sets' deviations, which the paper prints as ±
-    records: "tuple[Record, ...]" = ()  # the records that it is computed from
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether there is a measured value: an average that lacks a set has none."""
-        return self.measured is not None and not math.isnan(self.measured.mean)
+    records: "Sequence[Record]" = ()  # of the cell
 
     @property
     def difference(self) -> float:
@@ -57,9 +51,10 @@ class Number:
         """
         if self.measured is None or self.printed is None or math.isnan(self.difference):
             return math.nan
-        theirs = None if self.place.ood_set == AVERAGE else self.printed.std
-        std = math.nan if theirs is None else theirs
-        return explained(self.measured.std, len(self.measured.by_seed), std, self.table.seeds)
+        is_average = self.cell.place.ood_set == AVERAGE
+        theirs = math.nan if is_average or self.printed.std is None else self.printed.std
+        ours, seeds = self.measured.std, self.cell.table.seeds
+        return explained(ours, len(self.measured.by_seed), theirs, seeds)
 
     @property
     def is_beyond(self) -> bool:
@@ -87,55 +82,49 @@ def explained(ours: float, n: int, theirs: float, m: int) -> float:
     return t * std * math.sqrt(1 / n + 1 / m) + _ROUNDING
 
 
-def compare(
-    table: PaperTable, wishes: Wishes, records: "Mapping[RunSettings, Record]"
-) -> list[Number]:
-    """All numbers of a table as printed and as measured by some runs.
+def compare(every: Iterable[Cell], records: "Mapping[RunSettings, Record]") -> list[Number]:
+    """All numbers of some cells as printed and as measured by some runs.
 
     A measured one is the mean over its sets and the seeds that all of these have.
     """
-    table, numbers = wishes.wished(table), list[Number]()
-    for place, printed in cells(table, wishes).items():
-        metrics = table.metrics_of(place)
-        of = streams(table, place, wishes) if records else ()
-        rivals = of and len(metrics) > len(table.metrics)
-        base = streams(table, place._replace(row=table.base_row), wishes) if rivals else ()
-        used = tuple(records[run] for runs in of for run in runs if run in records)
-        for metric in metrics:
-            number = Number(table, place, metric, printed.get(metric))
-            by_set = _by_set(of, base if metric.endswith(LEAD) else (), records, metric)
+    numbers = list[Number]()
+    for cell in every:
+        streams = cell.streams if records else ()
+        used = [records[run] for runs in streams for run in runs if run in records]
+        for metric in cell.table.metrics_of(cell.place):
+            measured, sets_std, name = None, math.nan, metric.removesuffix(LEAD)
+            base = cell.base.streams if used and metric != name else streams
+            by_set: dict[str, dict[int, float]] = {}
+            for runs, others in zip(streams, base, strict=True):
+                sets = f"{runs[0].id_set} {runs[0].ood_set or ''}".rstrip()
+                by_seed = by_set.setdefault(sets, {})
+                for run, other in zip(runs, others, strict=True):
+                    if run in records and other in records:
+                        lead = 0.0 if base is streams else 100 * records[other].metric(name)
+                        by_seed[run.stream.seed] = 100 * records[run].metric(name) - lead
             if any(by_set.values()):
                 from zsntta_cli.results import frame  # it imports NumPy
 
-                value, as_printed = frame.average(by_set), frame.average(by_set, frame.SETS)
-                number = replace(number, measured=value, sets_std=as_printed.std, records=used)
-            numbers.append(number)
+                measured = frame.average(by_set)
+                sets_std = frame.average(by_set, frame.SETS).std
+            printed = cell.printed.get(metric)
+            numbers.append(Number(cell, metric, printed, measured, sets_std, used))
     return numbers
 
 
-def _by_set(
-    of: Streams, base: Streams, records: "Mapping[RunSettings, Record]", metric: str
-) -> dict[str, dict[int, float]]:
-    """A metric in percent by the sets of streams and by seed, or how far it is above `base`'s."""
-    name, found = metric.removesuffix(LEAD), dict[str, dict[int, float]]()
-    for place, runs in enumerate(of):
-        sets = f"{runs[0].id_set} {runs[0].ood_set or ''}".rstrip()
-        by_seed = found.setdefault(sets, {})
-        for run, other in zip(runs, base[place] if base else runs, strict=True):
-            if run in records and other in records:
-                lead = 100 * records[other].metric(name) if base else 0.0
-                by_seed[run.stream.seed] = 100 * records[run].metric(name) - lead
-    return found
-
-
-def counts(numbers: Sequence[Number]) -> str:
+def counts(numbers: Iterable[Number]) -> str:
     """Say how many numbers are measured, compared and marked."""
     measured = printed = compared = beyond = 0
     for number in numbers:
-        measured += number.is_measured
+        measured += is_measured(number)
         printed += number.printed is not None
         compared += not math.isnan(number.difference)
         beyond += number.is_beyond
     if not printed:
         return f"{measured:,} numbers measured, nothing is published of them"
     return f"{compared:,} of {printed:,} numbers compared, {beyond:,} marked !"
+
+
+def is_measured(number: Number) -> bool:
+    """Whether there is a measured value: an average that lacks a set has none."""
+    return number.measured is not None and not math.isnan(number.measured.mean)

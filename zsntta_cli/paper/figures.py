@@ -4,8 +4,8 @@ Figures 3, 4, 8 and 9 show live methods, 4 and 9 the gradients of their samples.
 number in a figure; the published numbers of 2, 6 and 7 follow from tables 2, 3 and 10.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zsntta_cli import datasets
@@ -15,35 +15,24 @@ from zsntta_cli.paper.tables import FIGURES, TABLES
 from zsntta_cli.report.comparisons import Cells, Pair, fixed, means, ranks
 from zsntta_cli.report.distributions import difference, gradients, scores
 from zsntta_cli.report.figure import Figure
-from zsntta_cli.results.frame import latest
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
 _METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")
-_SMALL = ("cifar10", "cifar100", *TABLES[2].id_sets)
+_SMALL = ("cifar10", "cifar100", *TABLES[2].id_sets)  # of figure 6; 2 and 7 have ImageNet's, too
 _OVER_PAIRS, _FIXED = (2, 7), 6
 GRADIENTS = 4, 9  # figures whose runs need the gradients of their samples
 _CASE = {3: ("zs-clip", "tent"), 4: ("tent",), 8: ("zs-clip", "tpt"), 9: ("tent",)}  # Sec. 3
+_CASE_PAIR = ("cifar10", "svhn")
 SHOWN_FIGURES = tuple(sorted((*_OVER_PAIRS, _FIXED, *_CASE)))
 _THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive threshold first
 WIDTHS = {number: 6.9 if number in (3, 6, 8, 9) else 3.3 for number in SHOWN_FIGURES}  # inches
-
-
-@dataclass(frozen=True)
-class _Bench:
-    """The pairs and settings with which the figures are drawn."""
-
-    id_sets: Sequence[str]  # of figures 2 and 7, with all their OOD sets
-    fixed: Sequence[str]  # of figure 6
-    case: Pair  # of figures 3, 4, 8 and 9
-    most: float  # the largest gradient norm that figure 9 shows
-    values: Mapping[str, Any]  # settings of all runs that differ from the paper's
-
-
-_PAPER = _Bench((*_SMALL, *TABLES[3].id_sets), _SMALL, ("cifar10", "svhn"), 0.0010, {})
-# The embedded encoder on the built-in sets, in minutes: its gradients are a thousand times larger.
-_TINY = _Bench((BUILT_IN,), (BUILT_IN,), (BUILT_IN, "glyphs"), 1.0, {"limit": 500, "views": 8})
+# Of the embedded encoder on the built-in sets, to take minutes.
+_TINY: Mapping[str, Any] = {"limit": 500, "views": 8}
+# The largest gradient norm that figure 9 shows; those of the embedded encoder are a thousand times
+# larger.
+_MOST, _MOST_OF_TINY = 0.0010, 1.0
 
 
 def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
@@ -54,29 +43,33 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     """
     if number not in SHOWN_FIGURES:
         raise SettingsError(f"figure {number} shows no results: {FIGURES[number]}.")
-    bench = _TINY if wishes.is_built_in else _PAPER
-    folder = wishes.folder()
-    axes = [{"fixed": value} for value in _THRESHOLDS] if number == _FIXED else [{}]
+    axes: list[dict[str, Any]] = [{}]
+    if number == _FIXED:
+        axes = [{"fixed": value} for value in _THRESHOLDS]
+    methods, pairs = _CASE.get(number, _METHODS), _pairs(number, wishes.is_built_in)
+    folder, values = wishes.folder(), _TINY if wishes.is_built_in else {}
     return [
-        wishes.run(method, folder, *pair, **{**bench.values, **values})
-        for values in axes
-        for pair in _pairs(number, bench)
-        for method in _CASE.get(number, _METHODS)
+        wishes.run(method, folder, id_set, ood_set, **{**values, **axis})
+        for axis, (id_set, ood_set), method in itertools.product(axes, pairs, methods)
     ]
 
 
-def _pairs(number: int, bench: _Bench) -> list[Pair]:
-    """The ID-OOD pairs of a figure."""
+def _pairs(number: int, is_built_in: bool = False) -> list[Pair]:
+    """The ID-OOD pairs of a figure, or the built-in ones that stand in for them."""
     if number in _CASE:
-        return [bench.case]
-    id_sets = bench.fixed if number == _FIXED else bench.id_sets
-    return [(name, other) for name in id_sets for other in datasets.partners(name)]
+        return [(BUILT_IN, "glyphs") if is_built_in else _CASE_PAIR]
+    id_sets = _SMALL if number == _FIXED else (*_SMALL, *TABLES[3].id_sets)
+    return [
+        (name, other)
+        for name in ((BUILT_IN,) if is_built_in else id_sets)
+        for other in datasets.partners(name)
+    ]
 
 
 def published(number: int) -> Cells:
     """The printed numbers that a figure follows from, by method and pair; none of other figures."""
     cells: dict[str, dict[Pair, dict[str, float]]] = {}
-    pairs = _pairs(number, _PAPER) if number not in _CASE else ()
+    pairs = _pairs(number) if number not in _CASE else ()
     for table in (TABLES[2], TABLES[3], TABLES[10]):
         for place, numbers in table.printed.items():
             if (pair := (place.id_set, place.ood_set)) in pairs:
@@ -86,16 +79,15 @@ def published(number: int) -> Cells:
 
 
 def draw(
-    number: int, records: Sequence[Record], printed: Cells | None = None, is_built_in: bool = False
+    number: int, runs: Sequence[Record], printed: Cells | None = None, is_built_in: bool = False
 ) -> Figure:
     """Draw a figure from its runs, as far as there are any, and from published numbers.
 
     Raises:
         SettingsError: there is nothing to draw.
     """
-    runs, notes = latest(records)
     if number in GRADIENTS:
-        most = (_TINY if is_built_in else _PAPER).most
+        most = _MOST_OF_TINY if is_built_in else _MOST
         figure = gradients(runs, most if number == 9 else None)
     elif number in _CASE:  # the scores before, those after, and the paired differences
         before_and_after, paired = scores(runs), difference(runs)
@@ -105,4 +97,4 @@ def draw(
     else:
         figure = (ranks if number == 2 else means)(runs, published=printed)
     caption = strongest(note for record in runs for note in record.notes)
-    return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
+    return Figure(figure.panels, figure.notes, tuple(caption))

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zsntta_cli.cache.lacking import making_all
 from zsntta_cli.errors import StoreError, first_of
 from zsntta_cli.paper.compare import compare
-from zsntta_cli.paper.runs import Wishes, is_left_out
+from zsntta_cli.paper.runs import Wishes, cells, runs_of
 from zsntta_cli.paper.shown import TableContent
 from zsntta_cli.paper.tables import USUAL_ENCODER, PaperTable
 from zsntta_cli.results.grid import foresee
@@ -19,6 +20,9 @@ from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, declared
 from zsntta_cli.simulation.tuned import live_among
+
+if TYPE_CHECKING:
+    from zsntta_cli.report.figure import Figure
 
 _TYPED = 12  # feature files at most that a proposed command names
 # What names that which rows need beside features (docs/methods.md).
@@ -56,8 +60,7 @@ class Measuring:
             )
         for folder, names in seen.missing.items():
             self.missing.setdefault(folder, {}).update(dict.fromkeys(names))
-        lacking = {*seen.lacking}
-        runs = [run for run in wanted if run not in lacking]
+        runs = [*seen.kept, *seen.to_run]
         for note in notes_before(root, runs) if self.tells_notes else ():
             self.runner.reporter.note(note)
         if not self.runs_live:  # kept ones are shown even if all others are run again
@@ -76,43 +79,71 @@ class Measuring:
                 self.records[run] = result
                 self.failures.pop(run, None)
 
-    def content(self, table: PaperTable, command: str) -> TableContent:
-        """A table's measured numbers beside the printed ones, with how they were measured."""
-        numbers = compare(table, self.wishes, self.records)
-        measured = dict.fromkeys(run.settings for number in numbers for run in number.records)
-        return TableContent(table, numbers, about(table, [*measured], self.wishes), command)
+    def tables(self, tables: Sequence[PaperTable], command: str) -> list[TableContent]:
+        """Run what tables lack; their numbers beside the printed ones, and how they were measured.
+
+        `command` shows them.
+        """
+        of_tables = [(table, cells(table, self.wishes)) for table in tables]
+        self.obtain(runs_of(cell for _, of_table in of_tables for cell in of_table))
+        contents = []
+        for table, of_table in of_tables:
+            numbers = compare(of_table, self.records)
+            runs = [run for run in runs_of(of_table) if run in self.records]
+            contents.append(TableContent(table, numbers, about(table, runs, self.wishes), command))
+        return contents
+
+    def figure(self, number: int) -> "Figure":
+        """Run what a figure lacks, and draw it; built-in sets have no published numbers.
+
+        Raises:
+            SettingsError: the figure shows no results, or there is nothing to draw.
+            StoreError: no run has all of its features, and others do not go on.
+        """
+        from zsntta_cli.paper.figures import (
+            GRADIENTS,
+            draw,
+            figure_runs,
+            published,
+        )  # not of tables
+
+        runs, is_built_in = figure_runs(number, self.wishes), self.wishes.is_built_in
+        self.obtain(runs, number in GRADIENTS)
+        records = [self.records[run] for run in runs if run in self.records]
+        return draw(number, records, None if is_built_in else published(number), is_built_in)
 
 
 def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> list[str]:
     """How a table was measured: encoder, seeds, and what is not as in the paper."""
-    lines = []
+    lines, encoders, seeds, drawn = [], dict[str, None](), dict[str, None](), dict[str, None]()
+    for run in runs:
+        encoders[run.encoder] = seeds[str(run.stream.seed)] = None
+        if run.ood_set and not run.stream.ood_items:
+            drawn[f"{run.id_set} with {run.ood_set}"] = None
     if runs:
-        seeds = list(dict.fromkeys(str(run.stream.seed) for run in runs))
-        encoders = ", ".join(dict.fromkeys(run.encoder for run in runs))
         of_seeds = f"seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
-        lines.append(f"measured: {encoders}, preset {wishes.preset}, {of_seeds}")
+        lines.append(f"measured: {', '.join(encoders)}, preset {wishes.preset}, {of_seeds}")
     changes = [f"prompt '{wishes.prompt}'"] * bool(wishes.prompt)
-    for method, name, value in wishes.own:
-        changes.append(f"{method}.{option_name(declared(method)[name])}={value}")
-    lines += [f"not as published: {', '.join(changes)}"] * bool(changes)
-    methods = [asked["method"] for asked in table.rows.values()]
-    left = [name for name in _NAMED_BY if name in methods and is_left_out(name, wishes)]
+    for method, values in wishes.own.items():
+        for name, value in values.items():
+            changes.append(f"{method}.{option_name(declared(method)[name])}={value}")
+    if changes:
+        lines.append(f"not as published: {', '.join(changes)}")
+    left = {row["method"]: "" for row in table.rows.values() if not wishes.is_run(row["method"])}
     if left:
         options = " ".join(f"--set {name}.{_NAMED_BY[name]}" for name in left)
         lines.append(f"not run: {' and '.join(left)}, which need more than features: {options}")
+    named = wishes.named
     if wishes.is_built_in:
         lines.append("built-in sets stand in for the paper's; equal rows are one")
-    elif wishes.named and not any(map(wishes.is_of_paper, table.encoders)):
+    elif named and not any(map(wishes.is_of_paper, table.encoders)):
         theirs = ", ".join(table.encoders)
-        lines.append(f"nothing is published of {wishes.named.slug} here, but of {theirs}")
-    elif wishes.named and wishes.named.folder and wishes.named.folder not in known_folders():
+        lines.append(f"nothing is published of {named.slug} here, but of {theirs}")
+    elif named and named.folder and named.folder not in known_folders():
         lines.append(f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights")
     if wishes.ood_items:
-        noisy = dict.fromkeys(
-            f"{r.id_set} with {r.ood_set}" for r in runs if r.ood_set and not r.stream.ood_items
-        )
-        drawn = f"; drawn, for want of a list: {first_of([*noisy], 3)}" * bool(noisy)
-        lines.append(f"OOD images: by the lists in {wishes.ood_items}{drawn}")
+        others = f"; drawn, for want of a list: {first_of([*drawn], 3)}" * bool(drawn)
+        lines.append(f"OOD images: by the lists in {wishes.ood_items}{others}")
     return lines
 
 

@@ -1,23 +1,32 @@
-"""The runs by which a table is measured, and the feature files that they need."""
+"""The numbers of a table and the runs by which each is measured; what is to be encoded for runs."""
 
+import functools
 import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.folder import folder_name
+from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.catalogue import CORRUPTIONS
+from zsntta_cli.datasets.names import NOISE, SetName
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.tables import AVERAGE, PARTNERS, USUAL_ENCODER, PaperTable, Place, Printed
-from zsntta_cli.settings import FP32, NATURAL, EncoderChoice, StreamSettings, is_tiny, known_folders
+from zsntta_cli.settings import (
+    FP32,
+    NATURAL,
+    NO_NOISE,
+    PAPER_ENCODERS,
+    EncoderChoice,
+    StreamSettings,
+    is_tiny,
+    known_folders,
+)
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 BUILT_IN = "shapes"  # replaces every ID set for the embedded encoder
-Streams = tuple[tuple[RunSettings, ...], ...]  # those that a number is the mean of, with all seeds
-Cells = Mapping[Place, Mapping[str, Printed]]  # places, and what is printed there by metric
 _SEVERITY = 1  # Table 15
 
 
@@ -31,7 +40,8 @@ class Wishes:
     preset: str = "paper"
     seeds: tuple[int, ...] = ()  # none: as many as the table has
     prompt: str = ""  # a template that replaces those of the sets
-    own: tuple[tuple[str, str, Any], ...] = ()  # method, setting, value: they replace the tables'
+    # Settings by method: they replace the tables'.
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     methods: tuple[str, ...] = ()  # rows beside the paper's
     ood_items: Path | None = None  # folder of lists of the OOD images; drawn are those of no list
 
@@ -57,6 +67,10 @@ class Wishes:
         listed = known_folders().get(folder)
         return encoder == (listed.model if listed else USUAL_ENCODER)
 
+    def is_run(self, method: str) -> bool:
+        """Whether a method is run: not one that needs more than features, unless --set names it."""
+        return not METHODS[method].needs or method in self.own
+
     def run(
         self, method: str, encoder: str, id_set: str, ood_set: str | None, **values: Any
     ) -> RunSettings:
@@ -65,7 +79,7 @@ class Wishes:
         Raises:
             SettingsError: a value is out of its range.
         """
-        settings = values | {name: value for of, name, value in self.own if of == method}
+        settings = {**values, **self.own.get(method, {})}
         prompt = self.prompt or datasets.default_prompt(id_set)
         ratio = settings.get("ratio", StreamSettings.ratio)
         if self.ood_items and ood_set and ratio and ratio != NATURAL:
@@ -75,84 +89,136 @@ class Wishes:
                 settings["ood_items"] = str(self.ood_items)
         return build_run(method, encoder, id_set, ood_set, prompt, self.preset, **settings)
 
-    def wished(self, table: PaperTable) -> PaperTable:
-        """A table with a row for each added method.
 
-        Raises:
-            SettingsError: the rows of the table are no methods.
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A place of a table, what is printed there, and the runs by which it is measured."""
+
+    table: PaperTable
+    wishes: Wishes
+    place: Place
+    printed: Mapping[str, Printed]  # by metric
+
+    @functools.cached_property
+    def streams(self) -> Sequence[Sequence[RunSettings]]:
+        """The streams that it is the mean of: one for each OOD set or corruption, with all seeds.
+
+        A clean stream is the same for all OOD sets, so there is only one. There is none of what is
+        not run: the paper quotes scores that need more than features.
         """
-        if not self.methods:
-            return table
-        if table.head != "Method":
-            raise SettingsError(
-                f"table {table.number} compares settings of the paper's methods: no row for "
-                f"{', '.join(self.methods)} has a place there."
-            )
-        added = {f"{method} (not in the paper)": {"method": method} for method in self.methods}
-        return replace(table, rows={**table.rows, **added})
+        place, wishes = self.place, self.wishes
+        asked = {**self.table.rows[place.row], "ratio": place.ratio}
+        method = asked.pop("method")
+        if not wishes.is_run(method):
+            return ()
+        folder, id_sets, ood_sets = wishes.folder(place.encoder), [place.id_set], [place.ood_set]
+        if datasets.known(place.id_set).role == "shift":  # its numbers are means over corruptions
+            id_sets = [f"{place.id_set}:{corruption}:{_SEVERITY}" for corruption in CORRUPTIONS]
+        if place.ood_set == AVERAGE:
+            ood_sets = [*datasets.partners(place.id_set)]
+        found: dict[tuple[RunSettings, ...], None] = {}
+        for id_set, ood_set in itertools.product(id_sets, ood_sets):
+            runs = [
+                wishes.run(method, folder, id_set, ood_set, **asked, seed=seed)
+                for seed in wishes.seeds or range(self.table.seeds)
+            ]
+            found[tuple(runs)] = None
+        return list(found)
+
+    @property
+    def base(self) -> "Cell":
+        """The cell of ZS-CLIP, to which leads are differences."""
+        rows = self.table.rows
+        row = next(name for name, asked in rows.items() if asked["method"] == "zs-clip")
+        return replace(self, place=self.place._replace(row=row))
 
 
-def cells(table: PaperTable, wishes: Wishes) -> Cells:
-    """The places of a table in the paper's order, with what is printed at each.
+def cells(table: PaperTable, wishes: Wishes) -> list[Cell]:
+    """The places of a table in the paper's order, with a row more for each method that is added.
 
     A named encoder takes the place of those of the paper. For the embedded one built-in sets stand
     in for the paper's. Places that are one then have the numbers of the first that has some.
+
+    Raises:
+        SettingsError: methods are added to a table whose rows are none.
     """
-    found: dict[Place, Mapping[str, Printed]] = {}
+    if wishes.methods and table.head != "Method":
+        raise SettingsError(
+            f"table {table.number} compares settings of the paper's methods: no row for "
+            f"{', '.join(wishes.methods)} has a place there."
+        )
+    added = {f"{method} (not in the paper)": {"method": method} for method in wishes.methods}
+    table = replace(table, rows={**table.rows, **added}) if added else table
+    found: dict[Place, Cell] = {}
     axes = table.encoders, table.id_sets, table.rows, table.ratios, table.ood_sets
     for encoder, id_set, row, ratio, part in itertools.product(*axes):
         partners = datasets.partners(id_set)
         for ood_set in partners if part == PARTNERS else [part]:
             place = Place(encoder, id_set, row, float(ratio), ood_set)
-            numbers = table.printed.get(place, {}) if wishes.is_of_paper(encoder) else {}
+            printed = table.printed.get(place, {}) if wishes.is_of_paper(encoder) else {}
             if wishes.named:
                 place = place._replace(encoder=wishes.named.slug)
             if wishes.is_built_in:
                 number = partners.index(ood_set) if ood_set in partners else 0
                 drawn = AVERAGE if ood_set == AVERAGE else datasets.partners(BUILT_IN)[number]
                 place = place._replace(id_set=BUILT_IN, ood_set=drawn)
-            found[place] = found.get(place) or numbers
-    return found
+            if place not in found or not found[place].printed:
+                found[place] = Cell(table, wishes, place, printed)
+    return list(found.values())
 
 
-def is_left_out(method: str, wishes: Wishes) -> bool:
-    """Whether a method needs more than features, and no setting says where that is."""
-    return bool(METHODS[method].needs) and method not in {of for of, _, _ in wishes.own}
+def runs_of(every: Iterable[Cell]) -> list[RunSettings]:
+    """All runs of some cells, each once."""
+    runs: dict[RunSettings, None] = {}
+    for cell in every:
+        for stream in cell.streams:
+            runs |= dict.fromkeys(stream)
+    return list(runs)
 
 
-def streams(table: PaperTable, place: Place, wishes: Wishes) -> Streams:
-    """The streams of a place, one for each OOD set or corruption that it is the mean of.
+# What is to be encoded: sets and noise images of each encoder.
 
-    A clean stream is the same for all OOD sets, so there is only one. There is none of what is not
-    run: the paper quotes scores that need more than features, as long as --set does not name it.
+
+class PaperExtraction(NamedTuple):
+    """The sets and noise images that one encoder has to encode, and the sets that are missing."""
+
+    choice: EncoderChoice
+    sets: tuple[str, ...]
+    pools: tuple[tuple[str, int], ...]  # types of noise, with the number of images
+    absent: Sequence[str]
+
+
+def paper_extractions(
+    wishes: Wishes, runs: Sequence[RunSettings], data_root: Path, limit: int | None = None
+) -> list[PaperExtraction]:
+    """The extractions that some runs need, with sets in the order of the runs.
+
+    There are as many noise images as the longest stream injects, so none is shown twice.
     """
-    asked = {**table.rows[place.row], "ratio": place.ratio}
-    method = asked.pop("method")
-    if is_left_out(method, wishes):
-        return ()
-    folder, id_sets, ood_sets = wishes.folder(place.encoder), [place.id_set], [place.ood_set]
-    if datasets.known(place.id_set).role == "shift":  # its numbers are means over corrupted sets
-        id_sets = [f"{place.id_set}:{corruption}:{_SEVERITY}" for corruption in CORRUPTIONS]
-    if place.ood_set == AVERAGE:
-        ood_sets = [*datasets.partners(place.id_set)]
-    of_each = [
-        tuple(
-            wishes.run(method, folder, id_set, ood_set, **asked, seed=seed)
-            for seed in wishes.seeds or range(table.seeds)
-        )
-        for id_set in id_sets
-        for ood_set in ood_sets
-    ]
-    return tuple(dict.fromkeys(of_each))
+    from zsntta_cli.results.grid import files_of
+    from zsntta_cli.simulation.stream import stream_sizes
 
-
-def all_runs(wishes: Wishes, tables: Iterable[PaperTable]) -> list[RunSettings]:
-    """All runs of some tables, each once."""
-    runs = (
-        run
-        for table in map(wishes.wished, tables)
-        for place in cells(table, wishes)
-        for of_stream in streams(table, place, wishes)
-        for run in of_stream
-    )
-    return list(dict.fromkeys(runs))
+    of_paper = [replace(encoder, precision=wishes.precision) for encoder in PAPER_ENCODERS]
+    extractions = []
+    for choice in [wishes.named] if wishes.named else of_paper:
+        folder, present, absent = folder_name(choice), dict[str, None](), dict[str, None]()
+        of_encoder = [run for run in runs if run.encoder == folder]
+        for name in dict.fromkeys(name for run in of_encoder for name in files_of(run)):
+            if SetName.parse(name).kind != NOISE:
+                is_there = (
+                    feature_path(wishes.root, folder, name).exists()
+                    or datasets.known(name).downloads
+                    or datasets.known(name).is_there(data_root)
+                )
+                (present if is_there else absent)[name] = None
+        pools: dict[str, int] = {}
+        for run in of_encoder:
+            sets = run.id_set, run.ood_set
+            if run.stream.noise != NO_NOISE and absent.keys().isdisjoint(sets):
+                sizes = [datasets.known(name).images if name else 0 for name in sets]
+                injected = stream_sizes(run.stream, *[min(n, limit or n) for n in sizes]).injected
+                pools[run.stream.noise] = max(pools.get(run.stream.noise, 0), injected)
+        if of_encoder:
+            noise = tuple(pools.items())
+            extractions.append(PaperExtraction(choice, tuple(present), noise, list(absent)))
+    return extractions

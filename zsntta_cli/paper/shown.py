@@ -6,10 +6,9 @@ does not import NumPy.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zsntta_cli.paper.compare import Number, counts
 from zsntta_cli.paper.tables import AVERAGE, LEAD, PaperTable
@@ -37,8 +36,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TableContent:
+class TableContent(NamedTuple):
     """The numbers of a table, and the lines that stand around them."""
 
     table: PaperTable
@@ -58,13 +56,13 @@ def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -
 def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
     """A row for each number, in percent; what is not known is None."""
     for number in content.numbers:
-        place, measured, printed = number.place, number.measured, number.printed
+        place, measured, printed = number.cell.place, number.measured, number.printed
         notes = [printed.remark] if printed and printed.remark else []
         notes += [measured.lacks] if measured and measured.lacks else []
         notes += ["not of the published sets"] * number.is_of_other_images
         facts = {
             "table": content.table.number, **place._asdict(), "metric": number.metric,
-            "method": number.table.rows[place.row]["method"],
+            "method": number.cell.table.rows[place.row]["method"],
             "measured": measured.mean if measured else None,
             "measured_std": number.sets_std,
             "seeds": " ".join(map(str, measured.by_seed)) if measured else None,
@@ -82,19 +80,20 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
 
 def _sheets(content: TableContent) -> list[Sheet]:
     """A sheet for each part of a table; the last one has the notes."""
-    table, numbers = content.table, content.numbers
+    table, parts = content.table, dict[tuple[str, str], list[Number]]()
     letters: dict[str, str] = {}  # of doubtful numbers, by the doubt
-    parts: dict[str, list[Number]] = {}
-    has_encoders = len({number.place.encoder for number in numbers}) > 1
-    for number in numbers:
-        place = number.place
-        names = [place.encoder] * has_encoders + [place.id_set] * (table.columns != "id_set")
-        parts.setdefault(" ".join(names), []).append(number)
-    sheets = [_part(content, title, of_part, letters) for title, of_part in parts.items()]
+    for number in content.numbers:
+        place = number.cell.place
+        id_set = "" if table.columns == "id_set" else place.id_set
+        parts.setdefault((place.encoder, id_set), []).append(number)
+    has_encoders, sheets = len({encoder for encoder, _ in parts}) > 1, list[Sheet]()
+    for (encoder, id_set), numbers in parts.items():
+        title = f"{encoder} {id_set}".strip() if has_encoders else id_set
+        sheets.append(_part(content, title, numbers, letters))
     sheets[0].above = (f"Table {table.number} ({table.name}): {table.title}", *content.above)
-    remarks = [f"{letter}: {remark}" for remark, letter in letters.items()]
-    said = [] if content.is_printed_alone else [counts(numbers)]
-    sheets[-1].notes = [*remarks, *_notes(table, numbers), *said]
+    notes = [f"{letter}: {remark}" for remark, letter in letters.items()]
+    notes += _notes(table, content.numbers)
+    sheets[-1].notes = notes if content.is_printed_alone else [*notes, counts(content.numbers)]
     return sheets
 
 
@@ -102,37 +101,45 @@ def _part(
     content: TableContent, title: str, numbers: Sequence[Number], letters: dict[str, str]
 ) -> Sheet:
     """The sheet of some numbers: up to three lines for each row."""
-    columns: dict[str, tuple[str, ...]] = {}
-    by_row: dict[str, dict[str, list[Number]]] = {}
+    columns: dict[str, dict[str, None]] = {}  # the heads of each
+    by_row: dict[str, list[tuple[str, Number]]] = {}
     for number in numbers:
-        column, head = _column(number), _HEADS[number.metric.removesuffix(LEAD)]
-        columns[column] = tuple(dict.fromkeys((*columns.get(column, ()), head)))
-        by_row.setdefault(number.place.row, {}).setdefault(column, []).append(number)
-    part = Sheet(title, (content.table.head,), columns, command=content.command)
+        column = _column(number)
+        columns.setdefault(column, {})[_HEADS[number.metric.removesuffix(LEAD)]] = None
+        by_row.setdefault(number.cell.place.row, []).append((column, number))
+    part = Sheet(
+        title, (content.table.head,), {name: (*heads,) for name, heads in columns.items()},
+        command=content.command,
+    )  # fmt: skip
     for row, of_row in by_row.items():
-        every = [number for of_column in of_row.values() for number in of_column]
-        lines: list[tuple[str, Callable[[Number], str]]] = []
-        if not content.is_printed_alone:
-            lines.append((row, _measured))
-        if content.is_printed_alone or any(number.printed for number in every):
-            label = "  paper" if lines else row
-            lines.append((label, lambda number: _printed(number, letters)))
-        has_rule = len(lines) > 1 and bool(part.rows)
-        if any(not math.isnan(number.difference) for number in every):
+        is_printed = is_compared = False
+        for _, number in of_row:
+            is_printed |= number.printed is not None
+            is_compared |= not math.isnan(number.difference)
+        lines: list[tuple[str, Callable[[Number, dict[str, str]], str]]] = [(row, _measured)]
+        if content.is_printed_alone:
+            lines = [(row, _printed)]
+        elif is_printed:
+            lines.append(("  paper", _printed))
+        if is_compared:
             lines.append(("  difference", _difference))
-        for place, (label, text) in enumerate(lines):
-            texts = {column: [text(one) for one in of] for column, of in of_row.items()}
-            part.add([label], texts, has_rule and place == 0)
+        has_rule = len(lines) > 1 and bool(part.rows)
+        for label, text in lines:
+            texts: dict[str, list[str]] = {}
+            for column, number in of_row:
+                texts.setdefault(column, []).append(text(number, letters))
+            part.add([label], texts, has_rule and label == row)
     return part
 
 
 def _column(number: Number) -> str:
     """The name of the column that a number is in."""
+    place, columns = number.cell.place, number.cell.table.columns
     if number.metric.endswith(LEAD):
         return _LEAD_COLUMN
-    if number.table.columns == "ratio":
-        return f"{number.place.ratio:.0%} noise"
-    name: str = getattr(number.place, number.table.columns)
+    if columns == "ratio":
+        return f"{place.ratio:.0%} noise"
+    name = str(getattr(place, columns))
     return sheet.AVERAGE if name == AVERAGE else name
 
 
@@ -144,7 +151,7 @@ def _text(number: Number, value: float, std: float = math.nan, is_signed: bool =
     return f"{value:{sign}.2f}" + ("" if math.isnan(std) else f"±{std:.2f}")
 
 
-def _measured(number: Number) -> str:
+def _measured(number: Number, _letters: dict[str, str]) -> str:
     return _text(number, number.measured.mean, number.sets_std) if number.measured else "-"
 
 
@@ -159,7 +166,7 @@ def _printed(number: Number, letters: dict[str, str]) -> str:
     return Marked(text + letters.setdefault(remark, ascii_lowercase[len(letters)]))
 
 
-def _difference(number: Number) -> str:
+def _difference(number: Number, _letters: dict[str, str]) -> str:
     """The difference, with a mark if seeds do not explain it."""
     text = _text(number, number.difference, is_signed=True)
     return Marked(f"{text}!") if number.is_beyond else text
@@ -174,11 +181,12 @@ def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
         is_printed |= number.printed is not None
         if not (measured := number.measured):
             continue
-        noted |= dict.fromkeys(note for record in number.records for note in record.notes)
+        for record in number.records:
+            noted |= dict.fromkeys(record.notes)
         has_spread |= len(measured.by_seed) > 1
         if measured.lacks:
-            place = number.place.id_set, _column(number), measured.lacks
-            lacking.setdefault(place, {})[number.place.row] = None
+            place = number.cell.place.id_set, _column(number), measured.lacks
+            lacking.setdefault(place, {})[number.cell.place.row] = None
         if not math.isnan(number.difference):
             is_other |= number.is_of_other_images
             is_of_one_seed |= math.isnan(number.most)
@@ -191,4 +199,4 @@ def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
 
         notes += strongest(noted)
     notes += [_OTHERS] * is_other + [_ONE_SEED] * is_of_one_seed
-    return [f"note: {note}" for note in notes] + [_BEYOND] * is_beyond
+    return [*map("note: {}".format, notes), *[_BEYOND] * is_beyond]

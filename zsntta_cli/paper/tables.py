@@ -68,15 +68,12 @@ class PaperTable:
     seeds: int
     notes: Sequence[str]
 
-    @property
-    def base_row(self) -> str:
-        """The row of ZS-CLIP, to which leads are differences."""
-        return next(name for name, asked in self.rows.items() if asked["method"] == "zs-clip")
-
     def metrics_of(self, place: Place) -> list[str]:
         """The metrics that stand at a place: an average of another method has leads, too."""
-        has_leads = place.ood_set == AVERAGE and self.rows[place.row]["method"] != "zs-clip"
-        return [*self.metrics, *(metric + LEAD for metric in self.leads if has_leads)]
+        metrics = [*self.metrics]
+        if place.ood_set == AVERAGE and self.rows[place.row]["method"] != "zs-clip":
+            metrics += [metric + LEAD for metric in self.leads]
+        return metrics
 
     @functools.cached_property
     def printed(self) -> Mapping[Place, Mapping[str, Printed]]:
@@ -85,23 +82,21 @@ class PaperTable:
         for name, asked in self.rows.items():
             settings = [f"{key}={value}" for key, value in asked.items() if key != "method"]
             rows[asked["method"], ";".join(settings)] = name
-        for line in _published()[str(self.number)]:
-            row, ratio = rows[line["method"], line["setting"]], float(line["ratio"])
-            place = Place(line["encoder"], line["id_set"], row, ratio, line["ood_set"])
-            std = float(line["std"]) if line["std"] else None
-            number = Printed(float(line["value"]), std, line["remark"])
-            found.setdefault(place, {})[line["metric"]] = number
+        for line in _published():
+            if line["table"] == str(self.number):
+                row, ratio = rows[line["method"], line["setting"]], float(line["ratio"])
+                place = Place(line["encoder"], line["id_set"], row, ratio, line["ood_set"])
+                std = float(line["std"]) if line["std"] else None
+                number = Printed(float(line["value"]), std, line["remark"])
+                found.setdefault(place, {})[line["metric"]] = number
         return found
 
 
 @functools.cache
-def _published() -> Mapping[str, Sequence[Mapping[str, str]]]:
-    """The lines of published.csv by table."""
-    lines: dict[str, list[dict[str, str]]] = {}
+def _published() -> Sequence[Mapping[str, str]]:
+    """The lines of published.csv."""
     with (_HERE / "published.csv").open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            lines.setdefault(line["table"], []).append(line)
-    return lines
+        return list(csv.DictReader(file))
 
 
 def _tables() -> Iterator[PaperTable]:
@@ -128,31 +123,24 @@ def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
     Raises:
         SettingsError: there is no table or figure of a name.
     """
-    figure_names = {f"{word}{n}": n for n in FIGURES for word in ("fig", "figure")}
     tables, figures = dict[PaperTable, None](), dict[int, None]()
-    for name in text.split(","):
-        if number := figure_names.get(name.lower().replace(" ", "")):
-            figures[number] = None
+    for name in text.lower().split(","):
+        kind, _, number = name.replace(" ", "").replace("figure", "fig").partition("fig")
+        bare = name.strip().removeprefix("table").strip()
+        if not kind and number.isdigit() and int(number) in FIGURES:
+            figures[int(number)] = None
+            continue
+        for table in TABLES.values():
+            if bare in (str(table.number), table.name.lower()):
+                tables[table] = None
+                break
         else:
-            tables[find_table(name)] = None
+            if bare in _NOT_HERE:
+                raise SettingsError(f"table {bare} is not here: {_NOT_HERE[bare]}.")
+            names = [name for table in TABLES.values() for name in (table.name, *table.id_sets)]
+            raise SettingsError(
+                f"table is '{name}'{near(bare, list(dict.fromkeys(names)))}, must be a number from "
+                f"1 to {max(TABLES)}, a name, fig1 to fig{max(FIGURES)}, or an ID set alone: "
+                "zsntta paper lists them"
+            )
     return list(tables), list(figures)
-
-
-def find_table(name: str) -> PaperTable:
-    """Find a table by its number or its name.
-
-    Raises:
-        SettingsError: there is no such table.
-    """
-    text = name.strip().lower().removeprefix("table").strip()
-    if text in _NOT_HERE:
-        raise SettingsError(f"table {text} is not here: {_NOT_HERE[text]}.")
-    for table in TABLES.values():
-        if text in (str(table.number), table.name.lower()):
-            return table
-    names = [name for table in TABLES.values() for name in (table.name, *table.id_sets)]
-    raise SettingsError(
-        f"table is '{name}'{near(text, list(dict.fromkeys(names)))}, must be a number from 1 to "
-        f"{max(TABLES)}, a name, fig1 to fig{max(FIGURES)}, or an ID set alone: "
-        "zsntta paper lists them"
-    )
