@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 from made import TINY, fails
 from PIL import Image
-from zsntta_cli.paper.extracting import paper_extractions, runs_of_paper
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.extraction import extractor
-from zsntta_cli.paper.runs import Wishes
+from zsntta_cli.paper.reproduction import runs_of_paper
+from zsntta_cli.paper.runs import Wishes, paper_extractions
 from zsntta_cli.settings import PAPER_ENCODERS
 
 RANDOM = ("--model", "RN50", "--pretrained", "none")

@@ -10,9 +10,9 @@ import pytest
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.compare import Number, compare, explained
-from zsntta_cli.paper.runs import Wishes, all_runs, cells, streams
+from zsntta_cli.paper.runs import Wishes, cells, runs_of
 from zsntta_cli.paper.tables import AVERAGE, TABLES, Place, Printed
-from zsntta_cli.results.frame import Value, fold
+from zsntta_cli.results.frame import fold
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import OTHER_IMAGES, RunNote
@@ -21,14 +21,16 @@ from zsntta_cli.simulation.record import Record
 WISHES = Wishes(Path("features"))
 
 
-def place_of(number, row, id_set="cifar10", ood_set=AVERAGE, ratio=0.5, encoder="ViT-B-16"):
+def cell_of(
+    number, row, wishes=WISHES, id_set="cifar10", ood_set=AVERAGE, ratio=0.5, encoder="ViT-B-16"
+):
     place = Place(encoder, id_set, row, ratio, ood_set)
-    assert place in cells(TABLES[number], WISHES)
-    return place
+    [cell] = [one for one in cells(TABLES[number], wishes) if one.place == place]
+    return cell
 
 
 def streams_of(number, row, wishes=WISHES, **values):
-    return streams(TABLES[number], place_of(number, row, **values), wishes)
+    return cell_of(number, row, wishes, **values).streams
 
 
 def record(run, acc_h, notes=()):
@@ -39,9 +41,9 @@ def record(run, acc_h, notes=()):
     )  # fmt: skip
 
 
-def number_at(number, place, metric, wishes, records):
-    found = compare(TABLES[number], wishes, {one.settings: one for one in records})
-    return next(one for one in found if (one.place, one.metric) == (place, metric))
+def number_at(cell, metric, records):
+    found = compare([cell], {one.settings: one for one in records})
+    return next(one for one in found if one.metric == metric)
 
 
 def test_an_average_is_of_the_partners_and_a_clean_stream_is_one():
@@ -74,60 +76,63 @@ def test_rows_are_run_with_their_settings():
     assert only(1, "TPT (GT)").options.pipeline == "gt"
     assert only(25, "AdaND", encoder="RN50").encoder == "RN50-openai"
     assert only(5, "MCM", **imagenet).options.temperature == 1.0
-    assert streams_of(5, "NegLabel", **imagenet) == ()  # it needs more than features
+    assert not streams_of(5, "NegLabel", **imagenet)  # it needs more than features
     assert len(streams_of(20, "Tent")[0]) == 5
     assert len(streams_of(20, "Tent", replace(WISHES, seeds=(3,)))[0]) == 1
 
 
 def test_all_tables_are_so_many_runs():
     """A clean stream is one for all OOD sets."""
-    assert sum(len(all_runs(WISHES, [table])) for table in TABLES.values()) == 3557
-    every = all_runs(WISHES, TABLES.values())
+    by_table = [runs_of(cells(table, WISHES)) for table in TABLES.values()]
+    assert sum(map(len, by_table)) == 3557
+    every = {run for runs in by_table for run in runs}
     assert len(every) == 2026
     assert sum(METHODS[run.method].live for run in every) == 919
 
 
 def test_every_printed_number_has_its_place():
     for table in TABLES.values():
-        printed = {place for place, numbers in cells(table, WISHES).items() if numbers}
+        printed = {cell.place for cell in cells(table, WISHES) if cell.printed}
         assert printed == set(table.printed)
 
 
 def test_means_of_sets_by_seed_and_both_spreads():
-    two, place = replace(WISHES, seeds=(0, 1)), place_of(20, "ZS-CLIP")
+    two = replace(WISHES, seeds=(0, 1))
+    cell = cell_of(20, "ZS-CLIP", two)
     values = [(0.80, 0.82), (0.90, 0.90), (0.70, 0.74), (0.62, 0.60)]
     records = [
         record(run, h)
-        for runs, some in zip(streams_of(20, "ZS-CLIP", two), values, strict=True)
+        for runs, some in zip(cell.streams, values, strict=True)
         for run, h in zip(runs, some, strict=True)
     ]
-    found = number_at(20, place, "acc_h", two, records)
+    found = number_at(cell, "acc_h", records)
     # By seed 75.5 and 76.5; the sets' deviations are √2 times 1, 0, 2 and 1.
     assert found.measured.mean == pytest.approx(76)
     assert found.measured.std == pytest.approx(math.sqrt(0.5))
     assert found.sets_std == pytest.approx(math.sqrt(2))
     assert found.difference == pytest.approx(76 - found.printed.value)
     # Of the last set a seed is missing: those that all sets have are averaged; then the whole set.
-    part = number_at(20, place, "acc_h", two, records[:-1])
+    part = number_at(cell, "acc_h", records[:-1])
     assert part.measured.mean == pytest.approx((80 + 90 + 70 + 62) / 4)
-    assert part.measured.seeds == [0]
-    lacking = number_at(20, place, "acc_h", two, records[:-2])
+    assert [*part.measured.by_seed] == [0]
+    lacking = number_at(cell, "acc_h", records[:-2])
     assert lacking.measured.lacks.startswith("3 of 4 sets")
     assert math.isnan(lacking.difference)
-    assert number_at(20, place, "acc_h", two, []).measured is None
+    assert number_at(cell, "acc_h", []).measured is None
 
 
 def test_a_lead_is_the_difference_of_the_same_sets_and_seeds_or_none():
-    two, place = replace(WISHES, seeds=(0, 1)), place_of(1, "Tent (GT)")
-    tent = [run for of in streams_of(1, "Tent (GT)", two) for run in of]
+    two = replace(WISHES, seeds=(0, 1))
+    cell = cell_of(1, "Tent (GT)", two)
+    tent = [run for of in cell.streams for run in of]
     base = [run for of in streams_of(1, "ZS-CLIP", two) for run in of]
     records = [record(run, 0.9 + 0.02 * run.stream.seed) for run in tent]
     records += [record(run, 0.8 + 0.01 * run.stream.seed) for run in base]
-    lead = number_at(1, place, "acc_h_lead", two, records).measured
+    lead = number_at(cell, "acc_h_lead", records).measured
     assert (lead.mean, lead.std) == (pytest.approx(10.5), pytest.approx(math.sqrt(0.5)))
     for missing in (tent[:2], base[:2]):
         some = [one for one in records if one.settings not in missing]
-        part = number_at(1, place, "acc_h_lead", two, some).measured
+        part = number_at(cell, "acc_h_lead", some).measured
         assert (math.isnan(part.mean), part.lacks[:11]) == (True, "3 of 4 sets")
 
 
@@ -144,30 +149,29 @@ def test_the_most_that_seeds_explain_by_hand():
     assert math.isnan(explained(nan, 1, nan, 1))
     # The printed ± of an average is the mean of its sets' deviations, so it is none of a mean.
     one_seed = fold({0: 90.0})
-    average, of_set = (place_of(20, "Tent", ood_set=name) for name in (AVERAGE, "svhn"))
     is_known = [
-        not math.isnan(Number(TABLES[20], place, "acc_h", Printed(90, 0.1), one_seed).most)
-        for place in (average, of_set)
+        not math.isnan(Number(cell, "acc_h", Printed(90, 0.1), one_seed).most)
+        for cell in (cell_of(20, "Tent", ood_set=name) for name in (AVERAGE, "svhn"))
     ]
     assert is_known == [False, True]
 
 
 def test_five_seeds_mark_five_percent_of_perfect_reproductions_of_one_printed_run():
     """Of normal distributions, of which the printed value and ours are drawn alike."""
-    place, times, marked = place_of(10, "AdaND", ood_set="svhn"), 3_000, 0
+    cell, times, marked = cell_of(10, "AdaND", ood_set="svhn"), 3_000, 0
     for printed, *ours in np.random.default_rng(0).normal(70, 1, (times, 6)):
         number = Printed(round(printed, 2))
         measured = fold(dict(enumerate(ours)))
-        marked += Number(TABLES[10], place, "acc_h", number, measured).is_beyond
+        marked += Number(cell, "acc_h", number, measured).is_beyond
     assert 0.03 < marked / times < 0.055
 
 
 def test_misprints_and_other_images_are_not_marked():
-    place, seeds = place_of(10, "Tent"), Value(90.0, 0.1, dict.fromkeys(range(5), 90.0))
-    marked = Number(TABLES[10], place, "acc_n", Printed(80.0), seeds)
+    cell, seeds = cell_of(10, "Tent"), fold({0: 89.9, 1: 90, 2: 90.1})
+    marked = Number(cell, "acc_n", Printed(80.0), seeds)
     assert marked.is_beyond
     assert not replace(marked, printed=Printed(80.0, None, "misprint: it is 90")).is_beyond
-    [[run], *_] = streams_of(10, "Tent")
+    [[run], *_] = cell.streams
     others = record(run, 0.9, (RunNote(OTHER_IMAGES, "svhn", "3 images"),))
     assert not replace(marked, records=(others,)).is_beyond
 
@@ -176,7 +180,7 @@ def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
     def published(number, precision="fp32", **choice):
         named = EncoderChoice(**choice) if choice else None
         found = cells(TABLES[number], replace(WISHES, named=named, precision=precision))
-        return Counter((place.encoder, bool(numbers)) for place, numbers in found.items())
+        return Counter((cell.place.encoder, bool(cell.printed)) for cell in found)
 
     assert published(10, model="RN50") == {("RN50-openai", False): 50}
     assert published(10, folder="RN50-openai-amp") == {("RN50-openai-amp", False): 50}
@@ -187,4 +191,4 @@ def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
     # Of the two encoders of table 25 the one that is meant.
     found = cells(TABLES[25], replace(WISHES, named=EncoderChoice("ViT-L-14")))
     assert len(found) == 25
-    assert next(iter(found.values()))["acc_s"] == Printed(90.71)
+    assert found[0].printed["acc_s"] == Printed(90.71)

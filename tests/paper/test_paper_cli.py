@@ -201,7 +201,7 @@ def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
     assert "12 live runs left out" in without.stderr
     run = build_run("tpt", OURS, "cifar10", None, "a photo of a {}.", ratio=0.0)
     foreseen = Foreseen(root)
-    identity = foreseen.described.read(OURS, "cifar10").identity
+    identity = foreseen.read(OURS, "cifar10").identity
     asked = question(run, identity, foreseen.digests(run))
     for name in ("cifar10", "svhn", "lsun", "texture"):
         source = store.read(root / OURS / f"{name}.h5")

@@ -9,7 +9,6 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.tables import (
     FIGURES,
     TABLES,
-    find_table,
     parse_names,
     tables_with,
 )
@@ -64,7 +63,7 @@ def test_what_the_remarks_say_is_so():
 def test_tables_are_found_by_number_name_and_id_set():
     assert [*TABLES] == [1, 2, 3, 5, 6, *range(10, 31)]
     assert [*FIGURES] == [*range(1, 10)]
-    assert {find_table(name).number for name in ("2", "bird200", "Table 2", " BIRD200")} == {2}
+    assert parse_names("2,bird200,Table 2, BIRD200") == ([TABLES[2]], [])
     assert TABLES[10] in tables_with("cifar10")
     assert TABLES[2] not in tables_with("CIFAR10")
     assert tables_with("CIFAR") == []  # the name of table 10
@@ -84,5 +83,5 @@ def test_tables_are_found_by_number_name_and_id_set():
 )
 def test_a_table_that_is_not_there_is_answered(name, said):
     with pytest.raises(SettingsError, match=r".") as error:
-        find_table(name)
+        parse_names(name)
     assert said in str(error.value)
