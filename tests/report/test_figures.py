@@ -88,12 +88,9 @@ def test_of_too_many_pairs_the_averages_of_each_id_set_are_drawn():
     figure = ratio(some)
     assert [panel.title for panel in figure.panels] == ["shapes, average"]
     assert series(figure, "adand").y == pytest.approx((35,))
-    with_scores = [dataclasses.replace(run, curves={"scores": SCORES}) for run in some]
-    figure = scores(with_scores)
-    assert (len(figure.panels), figure.notes) == (
-        12,
-        ("1 of 13 panels are left out: --id, --ood and --method choose",),
-    )
+    figure = scores([dataclasses.replace(run, curves={"scores": SCORES}) for run in some])
+    assert len(figure.panels) == 12
+    assert figure.notes == ("1 of 13 panels are left out: --id, --ood and --method choose",)
 
 
 def test_fixed_thresholds_are_means_over_the_pairs_that_have_one():

@@ -163,7 +163,7 @@ def method_rows(names: Iterable[str]) -> list[Row]:
     rows = []
     for name in names:
         method = METHODS[name]
-        about = (inspect.getdoc(_parts(method)[-1]) or "").partition("\n")[0]
+        about = (_parts(method)[-1].__doc__ or "").strip().partition("\n")[0]
         if isinstance(method, Pair):
             decides = next((n for n, m in METHODS.items() if m is method.detector), "a detector")
             about = f"{about.removesuffix('.')}; {decides} decides on noise."

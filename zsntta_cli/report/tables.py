@@ -56,18 +56,17 @@ class View:
     reference: str = ""  # what LaTeX refers to them by
     command: str = ""  # that makes the tables
     is_average_first: bool = False  # before the sets
-    shown: Mapping[str, Metric] = field(init=False)  # the metrics by the heads of their columns
+    # The metrics by the heads of their columns.
+    shown: dict[str, Metric] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in self.metrics:
+        heads = _RECALL if self.report == "flags" and not self.metrics else {}
+        for name in self.metrics or METRICS:
             if name not in METRICS:
                 raise unknown("columns", name, tuple(METRICS), "docs/results.md lists them")
-        of_report = [name for name, metric in METRICS.items() if self.report in metric.reports]
-        heads = _RECALL if self.report == "flags" and not self.metrics else {}
-        shown = {
-            heads.get(name, METRICS[name].head): METRICS[name] for name in self.metrics or of_report
-        }
-        object.__setattr__(self, "shown", shown)
+            metric = METRICS[name]
+            if self.metrics or self.report in metric.reports:
+                self.shown[heads.get(name, metric.head)] = metric
 
 
 def render(records: Sequence[Record], form: str, view: View, to_file: bool = False) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from review_page import DOT, Review
 from reviewed import HOSTILE, page, unread, verdict
-from watched import Watched
 
 ROWS = [
     verdict(f"photos/{i}.png", (i - 19.5) / 8, ("cat", "dog", "owl")[i % 3], threshold=1 + i / 7)
@@ -74,14 +73,10 @@ def test_the_slider_moves_sets_counts_and_verdicts(opened):
     review = opened()
     review.slide(3)
     # All thresholds go up, to the middle between the margins of the 27th and the 26th: 7 / 8.
-    assert review.moved() == (
-        "3 of 30 images do not belong; all thresholds +0.88, as with --flag 3. "
-        "Corrections are of what was decided."
-    )
-    assert numbers(review.listed("borderline")) == [26, 27, 25, 28, 24, 29, 23, 22, 21, 20, 19, 18]
+    said = "3 of 30 images do not belong; all thresholds +0.88, as with --flag 3. "
+    assert review.moved() == f"{said}Corrections are of what was decided."
+    assert numbers(review.listed("borderline"))[:4] == [26, 27, 25, 28]
     assert review.heads() == ["12", "0", "0", "18"]
-    assert review.card(26).locator("b").text_content() == "belongs"
-    assert review.card(27).locator("b").text_content() == "does not belong"
     margins = [review.card(i).locator(".said span").text_content() for i in (26, 27)]
     assert margins == ["−0.06", "+0.06"], "above 0 for noise, wherever the thresholds are"
     slider = review.page.get_by_role("slider", name="How many do not belong")
@@ -89,10 +84,6 @@ def test_the_slider_moves_sets_counts_and_verdicts(opened):
     slider.press("ArrowRight")
     assert review.moved().startswith("4 of 30 images")
     assert review.card(26).locator("b").text_content() == "does not belong"
-    for end, said in ((30, "thresholds −2.94"), (0, "thresholds +1.19")):
-        review.slide(end)
-        assert said in review.moved()
-    assert "--flag" not in review.moved()
     review.page.get_by_role("button", name="As decided").click()
     assert review.heads() == ["12", "4", "0", "14"]
     assert review.page.locator("input[name=flagged]").input_value() == str(OWN)
@@ -172,19 +163,6 @@ def test_the_mouse_corrects_and_takes_back(opened):
     assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == other
     clean.click()
     assert [one["source"] for one in review.corrections()] == ["photos/2.png"]
-
-
-def test_where_the_browser_keeps_nothing_it_says_so(browser, files):
-    watched = Watched(browser)
-    watched.page.add_init_script(
-        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('refused'); }})"
-    )
-    watched.page.goto(files["plain"])
-    watched.page.locator("#i2").get_by_role("button", name="Does not belong").click()
-    said = watched.page.get_by_role("status").text_content()
-    assert said == "1 image labelled. This browser does not keep them: export before you leave."
-    assert watched.said == []
-    watched.context.close()
 
 
 KEPT = "zsntta-labels-"
