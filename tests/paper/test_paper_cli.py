@@ -17,7 +17,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.shown import COLUMNS
 from zsntta_cli.paper.tables import TABLES
 from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.sources import Foreseen
+from zsntta_cli.simulation.sources import Library
 from zsntta_cli.simulation.tuned import question
 
 OURS = "ViT-B-16-openai"
@@ -200,7 +200,7 @@ def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
     without = named("paper", "10")
     assert "12 live runs left out" in without.stderr
     run = build_run("tpt", OURS, "cifar10", None, "a photo of a {}.", ratio=0.0)
-    foreseen = Foreseen(root)
+    foreseen = Library(root, rows=False)
     identity = foreseen.read(OURS, "cifar10").identity
     asked = question(run, identity, foreseen.digests(run))
     for name in ("cifar10", "svhn", "lsun", "texture"):

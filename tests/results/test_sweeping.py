@@ -11,7 +11,7 @@ from zsntta_cli.extraction import connection
 from zsntta_cli.results import runner
 from zsntta_cli.results.runner import Runner
 from zsntta_cli.results.store import Keeping, kept_before
-from zsntta_cli.simulation.sources import Foreseen
+from zsntta_cli.simulation.sources import Library
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,9 @@ def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, d
 
 @pytest.mark.slow
 def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypatch):
-    digests = Foreseen.digests
+    digests = Library.digests
     elsewhere = lambda self, run: {**digests(self, run), "sky": "f" * 64}  # noqa: E731
-    monkeypatch.setattr(Foreseen, "digests", elsewhere)  # in this process alone
+    monkeypatch.setattr(Library, "digests", elsewhere)  # in this process alone
     runs = many(features, ["zs-clip"])
     found = dict(on_ray(features, tmp_path / "ray.sqlite").outcomes(runs, goes_on=True))
     assert [*map(type, found.values())] == [str] * len(runs)

@@ -151,9 +151,9 @@ def say_foresight(
     """
     from zsntta_cli.cache.lacking import making_all
     from zsntta_cli.results.grid import foresee
-    from zsntta_cli.simulation.sources import Foreseen
+    from zsntta_cli.simulation.sources import Library
 
-    seen, foreseen = foresee(root, runs, keeping), Foreseen(root)
+    seen, foreseen = foresee(root, runs, keeping), Library(root, rows=False)
     errors = [str(e) for e in map(foreseen.look, seen.to_run) if isinstance(e, ZsnttaError)]
     say(
         f"{counted(len(runs), 'run')}: {len(seen.kept):,} kept, "

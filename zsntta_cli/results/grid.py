@@ -22,7 +22,7 @@ from zsntta_cli.settings import NO_NOISE, EncoderChoice, is_tiny
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, no_setting
-from zsntta_cli.simulation.sources import Foreseen
+from zsntta_cli.simulation.sources import Library
 
 ALL = "all"  # every cached set as OOD, every method that needs nothing but what is cached
 _OF_THE_PAPER = "adand+tda"  # other pairs are named
@@ -79,7 +79,7 @@ class Grid:
 
     def _left_out(self, root: Path) -> dict[str, str]:
         """Why `all` leaves methods out, by method: what they need and zs-clip does not."""
-        foreseen, reasons = Foreseen(root), dict[str, str]()
+        foreseen, reasons = Library(root, rows=False), dict[str, str]()
         can_run = not isinstance(foreseen.look(self._runs_of(root, ["zs-clip"])[0]), ZsnttaError)
         for name in (*METHODS, _OF_THE_PAPER):
             if METHODS[name].live:
@@ -87,7 +87,8 @@ class Grid:
             elif can_run:
                 found = foreseen.look(self._runs_of(root, [name])[0])
                 if isinstance(found, ZsnttaError):
-                    reasons[name] = str(found).partition(":")[0].removeprefix(f"{name} ")
+                    lacks = str(found).partition(" (cached")[0].partition(":")[0]
+                    reasons[name] = lacks.removeprefix(f"{name} ")
         return reasons
 
     def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:

@@ -14,7 +14,7 @@ from zsntta_cli.results.store import Keeping
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import revision
-from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Foreseen
+from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Library
 
 Repeated = tuple[Record, Record]  # what was recorded, and the same settings run here
 
@@ -70,7 +70,7 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
     settings = [run.settings for run in runs]
     if missing := foresee(root, settings, Keeping(root, fresh=True)).missing:
         raise missing_sets(missing, root)
-    foreseen = Foreseen(root)
+    foreseen = Library(root, rows=False)
     sets: dict[tuple[str, str], dict[str, None]] = {}  # by what they are and what differs
     for run in runs:
         here = foreseen.look(run.settings)

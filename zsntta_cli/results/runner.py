@@ -33,7 +33,7 @@ from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
-from zsntta_cli.simulation.sources import Foreseen
+from zsntta_cli.simulation.sources import Library
 
 _FEW = 8  # runs that several processes are not worth
 _RETRIES = 5  # of a Ray task whose worker was lost; one that kills its worker each time must end
@@ -201,7 +201,7 @@ class Runner:
 
     def _on_ray(self, replays: Sequence[RunSettings], images: Sequence[RunSettings]) -> Made:
         """The runs of a cluster: replays on one core each, then live runs on a GPU each."""
-        foreseen, tasks = Foreseen(self.root), dict[Any, RunSettings]()
+        foreseen, tasks = Library(self.root, rows=False), dict[Any, RunSettings]()
         with connected():
             import ray
 
@@ -270,7 +270,7 @@ def _opened(job: bytes) -> tuple[Runner, Simulator]:
 
 
 def _checked(
-    run: RunSettings, result: Record | ZsnttaError, foreseen: Foreseen
+    run: RunSettings, result: Record | ZsnttaError, foreseen: Library
 ) -> Record | ZsnttaError:
     """The result of another machine; an error if its features or its method differ from here."""
     expected = foreseen.look(run)

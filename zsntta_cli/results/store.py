@@ -27,7 +27,7 @@ from zsntta_cli.files import check_target, open_regular
 from zsntta_cli.methods import METHODS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key
-from zsntta_cli.simulation.sources import Foreseen
+from zsntta_cli.simulation.sources import Library
 
 KIND = DatabaseKind(
     0x7A736E74,  # "zsnt"
@@ -243,7 +243,7 @@ def kept_before(
     """
     if keeping.fresh or not keeping.path.exists():
         return {}
-    foreseen, by_key = Foreseen(root), dict[str, RunSettings]()
+    foreseen, by_key = Library(root, rows=False), dict[str, RunSettings]()
     for run in runs:
         digests, revised = foreseen.look(run), revision(run.method)
         if isinstance(digests, dict) and revised is not None:  # else it could not be found again

@@ -14,7 +14,7 @@ from pathlib import Path
 from shlex import quote
 
 from zsntta_cli.errors import SettingsError, short, unknown
-from zsntta_cli.settings.options import Range, Settings, check, option, option_name
+from zsntta_cli.settings.options import Range, Settings, option, option_name
 
 TINY, OPENAI = "tiny", "openai"
 RANDOM_WEIGHTS = "none"
@@ -57,11 +57,11 @@ class EncoderChoice(Settings):
         own = _CHECKPOINT if self.model.startswith(CHECKPOINT) else ""
         own = _EMBEDDED if self.model == TINY else own
         if own:
-            message = (
-                f"pretrained is '{self.pretrained}', but {self.model} brings its own weights: "
-                f"leave it out."
-            )
-            check(self.pretrained in (OPENAI, own), message)
+            if self.pretrained not in (OPENAI, own):
+                raise SettingsError(
+                    f"pretrained is '{self.pretrained}', but {self.model} brings its own weights: "
+                    f"leave it out."
+                )
             object.__setattr__(self, "pretrained", own)
 
     @property

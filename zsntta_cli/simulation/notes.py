@@ -80,8 +80,8 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
     for kind, (sentence, part) in _OF_SETS.items():
         if len(of_kind := on_sets.get(kind, [])) > 1:
             texts.append(sentence.format(", ".join(part.format(note=note) for note in of_kind)))
-        else:
-            texts += [note.text for note in of_kind]
+        elif of_kind:
+            texts.append(of_kind[0].text)
     return texts
 
 

@@ -185,11 +185,12 @@ def revision(method: str) -> str | None:
     A method in a user's script also has the script's digest; it is None if no file has the source,
     so that nothing can be kept.
     """
-    numbers, scripts = f"{RULES}.{METHODS[method].revision}", source_digests(method)
-    if not scripts:
-        return None if own_code(method) else numbers
-    digest = hashlib.sha256("".join(sorted(scripts.values())).encode()).hexdigest()
-    return f"{numbers}+{digest[:16]}"
+    numbers = f"{RULES}.{METHODS[method].revision}"
+    if not own_code(method):
+        return numbers
+    scripts = sorted(source_digests(method).values())
+    digest = hashlib.sha256("".join(scripts).encode()).hexdigest()
+    return f"{numbers}+{digest[:16]}" if scripts else None
 
 
 def source_digests(method: str) -> Mapping[str, str]:

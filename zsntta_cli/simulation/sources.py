@@ -84,8 +84,11 @@ class Library:
     """The feature files in one folder, each of which is read once."""
 
     def __init__(self, root: Path, rows: bool = True) -> None:
-        """Without `rows` only descriptions are read, which are not checked against the rows."""
-        self.root, self._rows = root, rows
+        """Without `rows` only descriptions are read, which are not checked against the rows.
+
+        They tell which digests runs would have. Words are read as a whole even then.
+        """
+        self.root, self._rows, self._whole = root, rows, self if rows else Library(root)
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
         self._words = functools.lru_cache(maxsize=4)(self._read_words)
         self._items = functools.lru_cache(maxsize=64)(read_items)
@@ -147,15 +150,26 @@ class Library:
             digests[f"{ITEMS}/{settings.ood_set}"] = sources.listed.digest
         return digests if more is None else {**digests, MORE_TEXT: more.digest}
 
+    def look(self, settings: RunSettings) -> dict[str, str] | ZsnttaError:
+        """The digests of a run, or the error with which it would fail."""
+        try:
+            return self.digests(settings)
+        except ZsnttaError as error:
+            return error
+        except (ValueError, KeyError, TypeError):
+            return StoreError(
+                f"{settings.method} on '{settings.id_set}' cannot be run on these features."
+            )
+
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """The text features that a method needs besides those of the class names."""
         encoder, prompt, id_set = settings.encoder, settings.prompt, settings.id_set
         method = METHODS[settings.method]
         if method.needs == NEEDS_WORDS:
             prompts, beside = self._word_prompts(settings)
-            return self._words(encoder, tuple(prompts.items()), id_set, beside)
+            return self._whole._words(encoder, tuple(prompts.items()), id_set, beside)
         if method.needs == NO_TEXT:
-            names = self._text(encoder, prompt, id_set)
+            names = self._whole._text(encoder, prompt, id_set)
             return MoreText(more_text=_read_no_text(settings.flat()["no_text"], names.shape))
         return generic_of(self.read(encoder, id_set), prompt) if method.reads_generic else None
 
@@ -233,31 +247,6 @@ class Library:
         if not path.exists():
             raise missing_features(name, encoder, self.root, tuple(set_names(self.root, encoder)))
         return replace(store.read(path, self._rows), name=name)  # of a copy that was renamed
-
-
-class Foreseen(Library):
-    """The digests that runs would have, by the descriptions of the files in one folder."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root, rows=False)
-        self._whole = Library(root)
-
-    def more_text(self, settings: RunSettings) -> MoreText | None:
-        """The texts that a method needs besides; only words are read as a whole."""
-        if METHODS[settings.method].needs:
-            return self._whole.more_text(settings)
-        return super().more_text(settings)
-
-    def look(self, settings: RunSettings) -> dict[str, str] | ZsnttaError:
-        """The digests of a run, or the error with which it would fail."""
-        try:
-            return self.digests(settings)
-        except ZsnttaError as error:
-            return error
-        except (ValueError, KeyError, TypeError):
-            return StoreError(
-                f"{settings.method} on '{settings.id_set}' cannot be run on these features."
-            )
 
 
 def _swapped(id_set: Features) -> NDArray[np.int32]:

@@ -22,7 +22,7 @@ from zsntta_cli.methods.live.settings import BY_IMAGE
 from zsntta_cli.methods.live.tuned import StreamAnswers, TunedStream
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Foreseen, Sources
+from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import ID, Stream
 
 CACHED_ANSWERS = "cached answers"  # what a record names as the device of a replay of TPT
@@ -127,11 +127,11 @@ def live_among(root: Path, runs: Iterable[RunSettings]) -> set[RunSettings]:
     All answers means those for every image of the sets on which the pipeline may tune; a stream
     that needs only some of them may be a replay, too.
     """
-    foreseen = Foreseen(root)
+    foreseen = Library(root, rows=False)
     return {run for run in runs if METHODS[run.method].live and not _is_answered(run, foreseen)}
 
 
-def _is_answered(run: RunSettings, foreseen: Foreseen) -> bool:
+def _is_answered(run: RunSettings, foreseen: Library) -> bool:
     if isinstance(digests := foreseen.look(run), Exception):
         return False
     files = _answer_files(run, foreseen.sources(run), digests)
