@@ -12,9 +12,8 @@ from torture.tool import SETS, examples
 DEEP = 100_000
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 300), st.floats(), st.text(max_size=20),
-    st.sampled_from([10**400, -(10**30), 1.5, 1e308, 2**63, "x" * 300_000,
-                     "../../etc/passwd", "a/b", "", "\x1b[31m", "a\nb", "\ud800", "pets", "sky",
-                     "adand", "tent", "nan"]),
+    st.sampled_from([10**400, -(10**30), 1.5, 1e308, 2**63, "x" * 300_000, "../../etc/passwd",
+                     "", "\x1b[31m", "a\nb", "\ud800", "pets", "sky", "adand", "tent", "nan"]),
 )  # fmt: skip
 VALUES = st.recursive(
     SCALARS,

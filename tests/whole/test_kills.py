@@ -1,24 +1,30 @@
-"""Whatever works for long is killed (`kill -9`) while it works, and run again: the same bytes."""
+"""Whatever works for long is stopped while it works, and run again: the same bytes.
+
+By `kill -9`, Ctrl-C or a closed terminal: no traceback, nothing half-written.
+"""
 
 import json
 import os
 import random
 import shutil
+import signal
+import sqlite3
 import subprocess
-import sys
 import time
-from pathlib import Path
+from contextlib import closing
 
 import h5py
 import numpy as np
 import pytest
 from made import TINY
+from PIL import Image
 from torture.conftest import make_sets
-from torture.tool import LONG, SETS
+from torture.tool import LONG, SETS, command, environment
 
-ROOT = Path(__file__).parents[2]
+from zsntta_cli.cache.store import problems
+
 UNLIKE = ("created", "machine")  # in two files of the same features
-KILLS = 30 if LONG else 3
+STOPS = int(os.environ.get("ZSNTTA_MOMENTS", "30" if LONG else "3"))
 EXTRACT = ("extract", "--dataset=shapes", "--limit=300", "--batch-size=4", "--no-partners", *TINY)
 STAGES = ("--set=warmup=1", "--set=update-every=4")
 COMMANDS = {
@@ -32,41 +38,57 @@ COMMANDS = {
     "detect": [("detect", "photos", "--classes=cat,dog,ox", *TINY, "--output=out.csv")],
     "live": [("simulate", "--method=tent", "--id=shapes", "--ood=glyphs", "--limit=48", *TINY,
               "--set=batch-size=8", "--seed=0,1", "--device=cpu")],
+    "paper": [("paper", "10", *TINY, "--output=out.csv")],
+    "report": [("report", "theirs.jsonl", "--output=out.html")],
+    "records import": [("records", "import", "theirs.jsonl")],
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def prepared(cache, tmp_path_factory):
-    """A folder in which each of the commands has something to do."""
-    from PIL import Image
-
-    folder = tmp_path_factory.mktemp("kills")
-    make_sets(folder / "features", images=600)
-    for name in ("shapes", "glyphs", "noise-gaussian"):
-        shutil.copy(cache / "tiny" / f"{name}.h5", folder)
-    generator = np.random.default_rng(0)
-    np.save(folder / "in.npy", generator.standard_normal((40_000, 64), np.float32))
-    (folder / "photos").mkdir()
-    for i in range(60):
-        Image.new("RGB", (16, 16), (4 * i, 90, 255 - 4 * i)).save(folder / "photos" / f"{i}.png")
-    return folder
-
-
-def start(words, folder):
-    return subprocess.Popen(
-        [sys.executable, "-m", "zsntta_cli", *words], cwd=folder, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
-    )  # fmt: skip
+OF_CACHE = ("live", "paper")  # they need the features of the built-in sets
+ENDS = {  # the exit codes: it came to its end, it said something, it had no time to
+    signal.SIGKILL: (0, -signal.SIGKILL),
+    signal.SIGINT: (0, 130, -signal.SIGINT),
+    signal.SIGHUP: (0, 129, -signal.SIGHUP),
+}
+QUICK = (("simulate", signal.SIGKILL), ("simulate", signal.SIGINT), ("report", signal.SIGINT))
 
 
 def finish(commands, folder):
     """Let them end; how long they took."""
     begun = time.monotonic()
     for words in commands:
-        process = start(words, folder)
-        _, said = process.communicate(timeout=300)
-        assert process.returncode == 0, said
+        done = subprocess.run(command(*words), cwd=folder, env=environment(), text=True,
+                              capture_output=True, check=False)  # fmt: skip
+        assert done.returncode == 0, done.stderr
     return time.monotonic() - begun
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A folder in which each of the commands has something to do."""
+    folder = tmp_path_factory.mktemp("kills")
+    make_sets(folder / "features", images=600)
+    generator = np.random.default_rng(0)
+    np.save(folder / "in.npy", generator.standard_normal((40_000, 64), np.float32))
+    (folder / "photos").mkdir()
+    for i in range(60):
+        Image.new("RGB", (16, 16), (4 * i, 90, 255 - 4 * i)).save(folder / "photos" / f"{i}.png")
+    runs = ("simulate", "--method=zs-clip,mcm", *SETS)
+    finish([runs, ("records", "export", "--output=theirs.jsonl")], folder)
+    for path in (folder / "features").glob("records.sqlite*"):
+        path.unlink()
+    return folder
+
+
+def wrong_with(folder):
+    """What is half-written of what lies there."""
+    wrong = [f"{path}: {one}" for path in folder.glob("features/*/*.h5") for one in problems(path)]
+    for path in folder.glob("features/records.sqlite"):
+        with closing(sqlite3.connect(path)) as store:
+            [(said,)] = store.execute("PRAGMA integrity_check").fetchall()
+            wrong += [] if said == "ok" else [said]
+    for path in folder.glob("out.*"):
+        end = "</html>" if path.suffix == ".html" else ""
+        wrong += [] if path.read_text().endswith(f"{end}\n") else [f"{path.name} is cut off"]
+    return wrong
 
 
 def left_by(folder):
@@ -82,10 +104,9 @@ def left_by(folder):
                 held[str(path.relative_to(folder)), name] = facts, values
     if (folder / "features" / "records.sqlite").exists():
         finish([("records", "export", "--format=json", "--output=runs.json")], folder)
-        runs = json.loads((folder / "runs.json").read_text())
         held["runs"] = sorted(
             json.dumps([run[part] for part in ("settings", "digests", "accuracies", "counts")])
-            for run in runs
+            for run in json.loads((folder / "runs.json").read_text())
         )
     held["files"] = {
         str(path.relative_to(folder))
@@ -97,24 +118,35 @@ def left_by(folder):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [name if name == "simulate" else pytest.param(name, marks=pytest.mark.slow)
-     for name in COMMANDS],
+    ("name", "number"),
+    [pytest.param(name, number, marks=[] if (name, number) in QUICK else pytest.mark.slow)
+     for number in ENDS for name in COMMANDS],
 )  # fmt: skip
-def test_killed_and_run_again_it_leaves_the_same_bytes(prepared, tmp_path, name):
+def test_stopped_at_any_moment_and_run_again_it_leaves_the_same_bytes(
+    prepared, cache, tmp_path, name, number
+):
+    if number == signal.SIGHUP and not LONG:
+        pytest.skip("make torture")
     commands, moments = COMMANDS[name], random.Random(0)
-    folders = [tmp_path / "undisturbed", tmp_path / "killed"]
+    folders = [tmp_path / "undisturbed", tmp_path / "stopped"]
     for folder in folders:
         shutil.copytree(prepared, folder)
-        if name == "live":
-            (folder / "features" / "tiny").mkdir()
-            for path in folder.glob("*.h5"):
-                path.rename(folder / "features" / "tiny" / path.name)
+        if name in OF_CACHE:
+            shutil.copytree(cache / "tiny", folder / "features" / "tiny")
     seconds = finish(commands, folders[0]) / len(commands)
-    for kill in range(KILLS):
-        process = start(commands[kill % len(commands)], folders[1])
-        time.sleep(moments.uniform(0.4, 0.95) * seconds)
-        process.kill()
-        process.communicate()
+    for stop in range(STOPS):
+        process = subprocess.Popen(
+            command(*commands[stop % len(commands)]), cwd=folders[1], env=environment(),
+            text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        time.sleep(moments.uniform(0.2, 0.95) * seconds)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=120)
+        assert wrong_with(folders[1]) == []
+        # Before main, or when Python ends, there may be one; then the code is any.
+        assert "Traceback" not in said or 'zsntta_cli/__main__.py", line' not in said, said
+        assert process.returncode in ENDS[number] or "Traceback" in said, said
+        assert process.returncode != 130 or "interrupted" in said, said
     finish(commands, folders[1])
+    assert wrong_with(folders[1]) == []
     assert left_by(folders[1]) == left_by(folders[0])
