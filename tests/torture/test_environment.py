@@ -77,7 +77,7 @@ TO_A_DISK = {
     "cache export": ("cache", "export", "pets", "--output=disk/pets.npz"),
     "records export": ("records", "export", "--output=disk/runs.jsonl"),
     "records import": ("records", "import", "theirs.jsonl", "--records=disk/kept.sqlite"),
-    "detect": ("detect", "--set=pets", "--encoder=made", "--output=disk/rows.csv"),
+    "detect": ("detect", "--cached=pets", "--encoder=made", "--output=disk/rows.csv"),
 }  # fmt: skip
 OUTPUTS = list(TO_A_DISK) if LONG else list(TO_A_DISK)[:4]
 
