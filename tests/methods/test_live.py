@@ -21,7 +21,7 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import base, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.tuned import chosen_items
+from zsntta_cli.methods.live.tuned import is_tuned
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run
@@ -112,9 +112,7 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
 
 
 def tpt_chosen(data, run):
-    chosen = np.zeros(len(data), bool)
-    chosen[chosen_items(data.stream, run.options.pipeline, run.threshold, data.truly_clean)] = True
-    return chosen
+    return is_tuned(data.stream, run.options.pipeline, run.threshold, data.truly_clean)
 
 
 def bits(encoder):
@@ -238,7 +236,7 @@ def test_entropy_by_hand():
 
 def test_gradients_of_half_precision_are_scaled_and_overflow_is_no_step():
     weight = torch.zeros(2, requires_grad=True)
-    adapted = base.Adapted([weight], "fp16")
+    adapted = base.Adapted([weight], "fp16", lambda masters: torch.optim.SGD(masters, 1.0))
     tiny_slope = torch.tensor(1e-7)  # its product with an incoming 1 vanishes in half precision
     loss = ((weight * tiny_slope).half().float()).sum()
     assert adapted.backward(loss)
@@ -305,7 +303,7 @@ def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):
 def test_tpt_keeps_the_cached_answer_of_what_it_filters_out(tiny, monkeypatch):
     data = picture_data(tiny, 24)
     run = live_run("tpt", "paper", views=4)
-    chosen = chosen_items(data.stream, run.options.pipeline, run.threshold, data.truly_clean)
+    chosen = np.flatnonzero(tpt_chosen(data, run))
     assert 0 < len(chosen) < 24
     assert not data.stream.injected[chosen].any()
     encoded = []

@@ -8,11 +8,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from zsntta_cli.settings.options import Range, Settings
+from zsntta_cli.settings.options import Range, Settings, option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
 WORDS, NO_TEXT = "words", "no-text"  # texts that a method may need besides the class names
 FROZEN, BY_SCORE = "frozen", "score"  # where the probability of the chosen class comes from
 
-FROM_ONE, FROM_ZERO, ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
-SHARE, PART, TEMPERATURE = Range(least=0, most=1), Range(above=0, most=1), Range(least=1e-4)
+# Settings by their range: 1 or more, 0 or more, above 0, from 0 to 1, and above 0 to 1.
+count, amount = partial(option, within=Range(least=1)), partial(option, within=Range(least=0))
+positive = partial(option, within=Range(above=0))
+share, part = (partial(option, within=r) for r in (Range(least=0, most=1), Range(above=0, most=1)))
+cosine_temperature = partial(
+    option, None, "Temperature of the softmax over cosines; none: 1 / logit scale.",
+    within=Range(least=1e-4),
+)  # fmt: skip
 AT_ONCE = "Items that are decided on at once."
 WORD_LIST = (
     "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the one that is "
@@ -35,6 +41,11 @@ GAP = (
     "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "
     "from."
 )
+
+
+def choice(about: str, *choices: str) -> Any:
+    """A setting that is one of some texts, by default the first."""
+    return option(choices[0], about, choices=choices)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import numpy as np
 from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.method import (
-    FROM_ONE,
     FROZEN,
     NO_TEXT,
-    SHARE,
-    TEMPERATURE,
     Method,
     MethodSettings,
+    cosine_temperature,
+    count,
+    share,
 )
 from zsntta_cli.methods.scores import Features, Floats, softmax
 from zsntta_cli.settings.options import option
@@ -56,11 +56,12 @@ class LogitGap(Score):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        logitgap_share: float = option(
-            0.2, "N: number of other classes in the gap, as a share of the classes.", within=SHARE
+        logitgap_share: float = share(
+            0.2, "N: number of other classes in the gap, as a share of the classes."
         )
-        logitgap_others: int | None = option(  # `official`: 88 on ImageNet and 5 on CIFAR-10
-            None, "N: number of other classes in the gap; none: by the share.", within=FROM_ONE
+        # `official`: 88 on ImageNet and 5 on CIFAR-10
+        logitgap_others: int | None = count(
+            None, "N: number of other classes in the gap; none: by the share."
         )
 
     cites = ("liang2025revisiting",)
@@ -77,10 +78,7 @@ class MCM(Score):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
-        temperature: float | None = option(
-            None, "Temperature of the softmax over cosines; none: 1 / logit scale.",
-            within=TEMPERATURE,
-        )  # fmt: skip
+        temperature: float | None = cosine_temperature()
 
     cites = ("ming2022delving",)
     is_probability = True

@@ -9,14 +9,14 @@ text counts as 20,000 items, so means hardly move, and the prior has nearly all 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
+from zsntta_cli.methods.method import MethodSettings, amount, positive, share
 from zsntta_cli.methods.scores import Floats, softmax, unit
-from zsntta_cli.settings.options import option
 
 
 class BCA(Adapting):
@@ -24,29 +24,24 @@ class BCA(Adapting):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        # The values of another implementation, which the authors' code does not confirm.
-        bca_mean_least: float = option(
-            0.05, "Probability above which an item updates the mean of its class.", within=SHARE
+        bca_mean_least: float = share(
+            0.05, "Probability above which an item updates the mean of its class."
         )
-        bca_mean_items: float = option(
-            20_000.0, "Number of items for which the text of a class counts.", within=ABOVE_ZERO
+        bca_mean_items: float = positive(
+            20_000.0, "Number of items for which the text of a class counts."
         )
-        bca_prior_least: float = option(
-            0.65, "Probability above which an item updates the prior.", within=SHARE
-        )
-        bca_prior_items: float = option(
-            1.0, "Number of items for which the initial prior counts.", within=FROM_ZERO
-        )
+        bca_prior_least: float = share(0.65, "Probability above which an item updates the prior.")
+        bca_prior_items: float = amount(1.0, "Number of items for which the initial prior counts.")
 
     cites = ("zhou2025bayesian",)
     cost = "keeps a mean of D numbers and a prior of C numbers for each class"
 
-    def __init__(self, data: StreamData, options: Settings) -> None:
-        self.options, self.scale = options, float(data.logit_scale)
-        self.means = data.text_features.astype(np.float64)
-        self.prior = np.eye(len(self.means))  # of the classes, for each cluster
-        self.mean_items = np.full(len(self.means), options.bca_mean_items, np.float64)
-        self.prior_items = np.full(len(self.means), options.bca_prior_items, np.float64)
+    def __init__(self, data: StreamData, settings: Any) -> None:
+        super().__init__(data, settings)
+        classes, self.scale = len(self.text), float(data.logit_scale)
+        self.means, self.prior = self.text, np.eye(classes)  # of the classes, for each cluster
+        self.mean_items = np.full(classes, settings.bca_mean_items, np.float64)
+        self.prior_items = np.full(classes, settings.bca_prior_items, np.float64)
 
     def scores(self, item: Sample, learn: bool) -> Floats:
         """Multiply likelihood and prior; then move the mean and the prior of the class."""

@@ -11,14 +11,14 @@ those of the released code (MIT, logits_adjustment), which chooses α for each s
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import MethodSettings, amount
 from zsntta_cli.methods.scores import Floats
-from zsntta_cli.settings.options import option
 
 
 class DLA(Adapting):
@@ -26,16 +26,15 @@ class DLA(Adapting):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        dla_strength: float = option(0.8, "α: strength of the lowering.", within=FROM_ZERO)
+        dla_strength: float = amount(0.8, "α: strength of the lowering.")
 
     cites = ("wu2026dynamic",)
     cost = "keeps two numbers for each class"
 
-    def __init__(self, data: StreamData, options: Settings) -> None:
-        self.options = options
-        classes = len(data.text_features)
-        self.answers = np.ones(classes)  # n: how often each class was the frozen answer, plus 1
-        self.certainty = np.zeros(classes)  # m: mean probability of these answers
+    def __init__(self, data: StreamData, settings: Any) -> None:
+        super().__init__(data, settings)
+        self.answers = np.ones(len(self.text))  # n: how often a class was the frozen answer, plus 1
+        self.certainty = np.zeros(len(self.text))  # m: mean probability of these answers
 
     def scores(self, item: Sample, learn: bool) -> Floats:
         """Lower the positive logits; then count the frozen answer."""

@@ -7,14 +7,14 @@ model's. As in the released code, an item is stored before it is classified.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import MethodSettings, amount, count
 from zsntta_cli.methods.scores import Floats, softmax, unit
-from zsntta_cli.settings.options import option
 
 
 class DMN(Adapting):
@@ -22,22 +22,19 @@ class DMN(Adapting):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        dmn_shots: int = option(50, "Images that are kept for each class.", within=FROM_ONE)
-        dmn_sharpness: float = option(
-            5.5, "β: sharpness of the weights by similarity.", within=FROM_ZERO
-        )
+        dmn_shots: int = count(50, "Images that are kept for each class.")
+        dmn_sharpness: float = amount(5.5, "β: sharpness of the weights by similarity.")
 
     cites = ("zhang2024dual",)
     cost = "keeps dmn-shots images of each class"
 
-    def __init__(self, data: StreamData, options: Settings) -> None:
-        texts = data.text_features.astype(np.float64)
-        classes, dim = texts.shape
-        self.options, self.scale = options, float(data.logit_scale)
-        self.rows = np.zeros((classes, 1 + options.dmn_shots, dim))  # of each class: text, memory
-        self.rows[:, 0] = texts
+    def __init__(self, data: StreamData, settings: Any) -> None:
+        super().__init__(data, settings)
+        (classes, dim), self.scale = self.text.shape, float(data.logit_scale)
+        self.rows = np.zeros((classes, 1 + settings.dmn_shots, dim))  # of a class: text, memory
+        self.rows[:, 0] = self.text
         self.filled = np.ones(classes, np.intp)  # rows of each class
-        self.entropies = np.full((classes, options.dmn_shots), np.inf)
+        self.entropies = np.full((classes, settings.dmn_shots), np.inf)
 
     def scores(self, item: Sample, learn: bool) -> Floats:
         """Store the item; then add its probabilities by the vectors of the classes."""

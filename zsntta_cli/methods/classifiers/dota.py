@@ -8,15 +8,15 @@ points of accuracy are lost.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import MethodSettings, amount, part, positive
 from zsntta_cli.methods.scores import Floats
-from zsntta_cli.settings.options import Range, option
 
 _START = 0.001  # initial value of all means, as in the released code
 _LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a class's covariance
@@ -28,16 +28,12 @@ class DOTA(Adapting):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         # The paper chooses values for each set; these are from another implementation.
-        dota_variance: float = option(1e-4, "σ: initial variance of a class.", within=ABOVE_ZERO)
-        dota_shrinkage: float = option(
-            1e-3, "ε: share of the identity in the covariance.", within=Range(above=0, most=1)
+        dota_variance: float = positive(1e-4, "σ: initial variance of a class.")
+        dota_shrinkage: float = part(1e-3, "ε: share of the identity in the covariance.")
+        dota_rate: float = amount(
+            0.02, "ρ: weight that the Gaussians gain with each item of each class."
         )
-        dota_rate: float = option(
-            0.02,
-            "ρ: weight that the Gaussians gain with each item of each class.",
-            within=FROM_ZERO,
-        )
-        dota_weight: float = option(0.1, "η: largest weight of the Gaussians.", within=FROM_ZERO)
+        dota_weight: float = amount(0.1, "η: largest weight of the Gaussians.")
 
     cites = ("han2025dota",)
     revision = 2
@@ -46,15 +42,14 @@ class DOTA(Adapting):
         "again with each item"
     )
 
-    def __init__(self, data: StreamData, options: Settings) -> None:
-        self.options = options
-        classes, dim = data.text_features.shape
-        self.counts = np.ones(classes)  # c
-        self.means = np.full((classes, dim), _START)  # μ
+    def __init__(self, data: StreamData, settings: Any) -> None:
+        super().__init__(data, settings)
+        classes, dim = self.text.shape
+        self.counts, self.means = np.ones(classes), np.full((classes, dim), _START)  # c, μ
         # Σ_c - σ I: the system allocates memory when it is written, so that classes without items
         # take none.
         self.covariances = np.zeros((classes, dim, dim), np.float32)
-        self.mean_covariance = options.dota_variance * np.eye(dim)
+        self.mean_covariance = settings.dota_variance * np.eye(dim)
         self._renew()
 
     def scores(self, item: Sample, learn: bool) -> Floats:

@@ -9,12 +9,13 @@ between two updates up to 3.4 points of accuracy are lost.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import MethodSettings, amount, count
 from zsntta_cli.methods.scores import Floats
 from zsntta_cli.settings.options import option
 
@@ -27,10 +28,8 @@ class OGA(Adapting):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         # The values are those of its released code for all sets.
-        oga_shots: int = option(8, "Samples of each class in the memory.", within=FROM_ONE)
-        oga_scale: float = option(
-            0.05, "τ: scale of the Gaussians' log densities.", within=FROM_ZERO
-        )
+        oga_shots: int = count(8, "Samples of each class in the memory.")
+        oga_scale: float = amount(0.05, "τ: scale of the Gaussians' log densities.")
         # The released code divides sums by the capacity, even if a class has fewer samples.
         oga_short_means: bool = option(
             False, "Divide the sums of a class by its capacity instead of by its count."
@@ -44,56 +43,48 @@ class OGA(Adapting):
         "computed again with each image that is kept"
     )
 
-    def __init__(self, data: StreamData, options: Settings) -> None:
-        self.options = options
-        self.text = data.text_features.astype(np.float64)
+    def __init__(self, data: StreamData, settings: Any) -> None:
+        super().__init__(data, settings)
         classes, dim = self.text.shape
-        self.memory = np.zeros((classes, options.oga_shots, dim))
-        self.entropies = np.full((classes, options.oga_shots), np.log(classes))  # free: ln C
+        self.memory = np.zeros((classes, settings.oga_shots, dim))
+        self.entropies = np.full((classes, settings.oga_shots), np.log(classes))  # free: ln C
         self.count, self.sums = np.zeros(classes, np.int64), np.zeros((classes, dim))
-        self.squares = np.zeros((dim, dim))  # Σ x xᵀ over the memory
-        self.precision = dim * np.eye(dim)  # Λ
-        self.means = self.text.copy()  # μ
-        self.pulls = self.means @ self.precision  # Λ μ
+        self.squares, self.precision = np.zeros((dim, dim)), dim * np.eye(dim)  # Σ x xᵀ, Λ
+        self.means, self.pulls = self.text, self.text @ self.precision  # μ, Λ μ
 
     def scores(self, item: Sample, learn: bool) -> Floats:
         """Offer the item to the memory; then score by log p + τ ℓ, up to a common term."""
-        if learn and self._enter(item):
-            self._move(item.label)
-            self._renew()
+        if learn:
+            self._learn(item)
         density = self.pulls @ item.feature - 0.5 * (self.means * self.pulls).sum(axis=1)
         return item.logits + self.options.oga_scale * density
 
-    def _enter(self, item: Sample) -> bool:
-        """Keep an item if its class has a free place or an item of higher entropy; say whether."""
-        c, shots = item.label, self.options.oga_shots
+    def _learn(self, item: Sample) -> None:
+        """Keep an item if its class has a free place or an item of higher entropy."""
+        x, c, shots = item.feature, item.label, self.options.oga_shots
         place = int(self.count[c])
         if place == shots:  # of equal entropies the last place
             place = shots - 1 - int(self.entropies[c, ::-1].argmax())
         if item.entropy >= self.entropies[c, place]:
-            return False
-        before, x = self.memory[c, place].copy(), item.feature  # zeros if the place is free
+            return
+        before = self.memory[c, place].copy()  # zeros if the place is free
         self.memory[c, place], self.entropies[c, place] = x, item.entropy
         self.count[c] = min(self.count[c] + 1, shots)
         self.sums[c] += x - before
         self.squares += np.outer(x, x) - np.outer(before, before)
-        return True
-
-    def _move(self, c: int) -> None:
-        """Update the mean of a class; it is its text if there are fewer than two items."""
-        if self.count[c] >= 2:
-            by = self.options.oga_shots if self.options.oga_short_means else self.count[c]
-            self.means[c] = self.sums[c] / by
+        if self.count[c] >= 2:  # the mean of fewer is the text
+            self.means[c] = self.sums[c] / (
+                shots if self.options.oga_short_means else self.count[c]
+            )
             self.pulls[c] = self.precision @ self.means[c]
+        if self.count.max() > 2:
+            self._renew()
 
     def _renew(self) -> None:
         """Update Λ: D ((n - 1) Σ + tr(Σ) I)⁻¹, or Σ's pseudo-inverse if n is above 4 D.
 
-        Σ is the covariance of the items' deviations from the means of their classes. Λ stays as it
-        is while no class has more than two items.
+        Σ is the covariance of the items' deviations from the means of their classes.
         """
-        if self.count.max() <= 2:
-            return
         n, dim = int(self.count.sum()), self.text.shape[1]
         weighted = self.count[:, None] * self.means
         products = (self.sums - 0.5 * weighted).T @ self.means

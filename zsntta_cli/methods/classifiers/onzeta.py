@@ -11,14 +11,14 @@ uneven streams, which need a smaller α.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
+from zsntta_cli.methods.method import MethodSettings, amount, positive, share
 from zsntta_cli.methods.scores import Floats, softmax, unit
-from zsntta_cli.settings.options import option
 
 
 class OnZeta(Adapting):
@@ -27,25 +27,17 @@ class OnZeta(Adapting):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         # The values are its paper's for ImageNet.
-        onzeta_balance: float = option(
-            1.0, "α: smallest share of each class, in units of 1/C; 1: equal shares.", within=SHARE
+        onzeta_balance: float = share(
+            1.0, "α: smallest share of each class, in units of 1/C; 1: equal shares."
         )
-        onzeta_prior_rate: float = option(
-            20.0, "Step size of the class weights ρ.", within=FROM_ZERO
-        )
-        onzeta_proxy_rate: float = option(
-            0.5, "Step size of the visual proxies w.", within=FROM_ZERO
-        )
-        onzeta_temperature: float = option(
-            0.04, "Temperature of the visual proxies' softmax.", within=ABOVE_ZERO
-        )
-        onzeta_mix: float = option(0.8, "β: largest weight of the visual proxies.", within=SHARE)
+        onzeta_prior_rate: float = amount(20.0, "Step size of the class weights ρ.")
+        onzeta_proxy_rate: float = amount(0.5, "Step size of the visual proxies w.")
+        onzeta_temperature: float = positive(0.04, "Temperature of the visual proxies' softmax.")
+        onzeta_mix: float = share(0.8, "β: largest weight of the visual proxies.")
         # The released code uses the length of the stream, which no online method knows. This is the
         # size of the paper's validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
-        onzeta_mix_items: int = option(
-            50_000,
-            "Items after which the proxies have this weight; 0: all items of the stream.",
-            within=FROM_ZERO,
+        onzeta_mix_items: int = amount(
+            50_000, "Items after which the proxies have this weight; 0: all items of the stream."
         )
 
     cites = ("qian2024online",)
@@ -53,12 +45,11 @@ class OnZeta(Adapting):
     official = {"onzeta_mix_items": 0}
     cost = "keeps a proxy of D numbers and a weight for each class"
 
-    def __init__(self, data: StreamData, options: Settings) -> None:
+    def __init__(self, data: StreamData, settings: Any) -> None:
         """Only if `onzeta-mix-items` is 0, the number of items of the stream matters."""
-        self.options = options
-        self.proxies = data.text_features.astype(np.float64)  # w (C, D)
-        self.weights = np.zeros(len(self.proxies))  # ρ (C,)
-        self.mix_items = options.onzeta_mix_items or max(int((~data.injected).sum()), 1)
+        super().__init__(data, settings)
+        self.proxies, self.weights = self.text, np.zeros(len(self.text))  # w (C, D), ρ (C,)
+        self.mix_items = settings.onzeta_mix_items or max(int((~data.injected).sum()), 1)
         self.seen = 0
 
     def scores(self, item: Sample, learn: bool) -> Floats:

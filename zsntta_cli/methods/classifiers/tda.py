@@ -23,15 +23,15 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import entropy_of
 from zsntta_cli.methods.method import (
     AT_ONCE,
-    FROM_ONE,
-    FROM_ZERO,
-    SHARE,
     Classifier,
     Method,
     MethodSettings,
+    amount,
+    count,
+    share,
 )
 from zsntta_cli.methods.scores import Features, Mask, blocks, softmax, unit
-from zsntta_cli.settings.options import check, option
+from zsntta_cli.settings.options import check
 
 _BLOCK = 512  # items in one product: it limits memory and changes no decision
 _FEW = 4  # classes for which a key counts: with more, one product is faster than sums
@@ -42,33 +42,20 @@ class TDASettings(MethodSettings):
     """The settings of TDA."""
 
     # It concerns only the threshold; the caches are always updated item by item.
-    batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
-    positive_shots: int = option(
-        3, "Samples of each class in the positive cache.", within=FROM_ZERO
-    )
-    positive_alpha: float = option(2.0, "Weight of the positive cache's logits.", within=FROM_ZERO)
-    positive_beta: float = option(  # a key at cosine A has the weight exp(-beta (1 - A))
-        5.0, "Sharpness of the positive cache's weights.", within=FROM_ZERO
-    )
-    negative_shots: int = option(
-        2, "Samples of each class in the negative cache.", within=FROM_ZERO
-    )
-    negative_alpha: float = option(
-        0.117, "Weight of the negative cache's logits.", within=FROM_ZERO
-    )
-    negative_beta: float = option(
-        1.0, "Sharpness of the negative cache's weights.", within=FROM_ZERO
-    )
+    batch_size: int = count(1, AT_ONCE)
+    positive_shots: int = amount(3, "Samples of each class in the positive cache.")
+    positive_alpha: float = amount(2.0, "Weight of the positive cache's logits.")
+    # a key at cosine A has the weight exp(-beta (1 - A))
+    positive_beta: float = amount(5.0, "Sharpness of the positive cache's weights.")
+    negative_shots: int = amount(2, "Samples of each class in the negative cache.")
+    negative_alpha: float = amount(0.117, "Weight of the negative cache's logits.")
+    negative_beta: float = amount(1.0, "Sharpness of the negative cache's weights.")
     # Only samples with low < entropy / log2(C) < high are negatives …
-    entropy_low: float = option(0.2, "Smallest entropy of a negative sample.", within=SHARE)
-    entropy_high: float = option(0.5, "Largest entropy of a negative sample.", within=SHARE)
+    entropy_low: float = share(0.2, "Smallest entropy of a negative sample.")
+    entropy_high: float = share(0.5, "Largest entropy of a negative sample.")
     # … which speak against classes with low < probability < high.
-    mask_low: float = option(
-        0.03, "Smallest probability against which a negative sample counts.", within=SHARE
-    )
-    mask_high: float = option(
-        1.0, "Largest probability against which a negative sample counts.", within=SHARE
-    )
+    mask_low: float = share(0.03, "Smallest probability against which a negative sample counts.")
+    mask_high: float = share(1.0, "Largest probability against which a negative sample counts.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import frozen
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, Classifier, MethodSettings
+from zsntta_cli.methods.method import Classifier, MethodSettings, amount, count
 from zsntta_cli.methods.scores import Floats, Mask, blocks, softmax, unit
-from zsntta_cli.settings.options import option
 
 _LEAST = 1e-10  # smallest variance, sum of assignments, and probability
 _INNER_STEPS = 5  # assignments between two fits
@@ -37,7 +36,7 @@ _STILL = 1e-8  # relative change of LAME's energy at which its steps end
 class BlockSettings(MethodSettings):
     """The settings of all classifiers of whole blocks of items."""
 
-    block: int = option(64, "Items that are classified together.", within=FROM_ONE)
+    block: int = count(64, "Items that are classified together.")
 
     @property
     def at_once(self) -> int:
@@ -93,11 +92,9 @@ class StatA(BlockClassifier):
     @dataclass(frozen=True)
     class Settings(BlockSettings):
         # The values of StatA's paper.
-        block_neighbours: int = option(
-            3, "Nearest other items that influence an item.", within=FROM_ONE
-        )
-        block_smoothing: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
-        block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
+        block_neighbours: int = count(3, "Nearest other items that influence an item.")
+        block_smoothing: float = amount(1.0, "λ: weight of the neighbours.")
+        block_steps: int = amount(10, "Number of fits of the classes to a block.")
 
     cites: ClassVar[tuple[str, ...]] = ("zanella2025realistic",)
     cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
@@ -162,11 +159,9 @@ class LAME(BlockClassifier):
 
     @dataclass(frozen=True)
     class Settings(BlockSettings):
-        lame_neighbours: int = option(
-            5, "Nearest other items that influence an item.", within=FROM_ONE
-        )
-        lame_strength: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
-        lame_steps: int = option(100, "Largest number of steps for a block.", within=FROM_ONE)
+        lame_neighbours: int = count(5, "Nearest other items that influence an item.")
+        lame_strength: float = amount(1.0, "λ: weight of the neighbours.")
+        lame_steps: int = count(100, "Largest number of steps for a block.")
 
     revision = 2
     cites = ("boudiaf2022parameter",)

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import (
-    ABOVE_ZERO,
     AT_ONCE,
-    FROM_ONE,
-    FROM_ZERO,
     FROZEN,
     Method,
     MethodSettings,
+    amount,
+    choice,
+    count,
+    positive,
 )
 from zsntta_cli.methods.scores import Features, Floats, Mask
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -41,26 +42,22 @@ class AdaND(Method):
     class Settings(MethodSettings):
         warm_up_by = "warmup x update-every"
 
-        batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
+        batch_size: int = count(1, AT_ONCE)
         # At batch sizes above 1 each batch is one queue.
-        update_every: int = option(
-            128, "L: items in a step, which is the length of the queue.", within=FROM_ONE
-        )
-        warmup: int = option(  # Sec. 5.1
-            10, "N: steps before the detector decides.", within=FROM_ZERO
-        )
-        learning_rate: float = option(  # Adam, no weight decay (Sec. 5.1)
-            5e-4, "Learning rate of the optimiser.", within=ABOVE_ZERO
-        )
-        reevaluate: bool = option(  # Sec. 4.1
+        update_every: int = count(128, "L: items in a step, which is the length of the queue.")
+        warmup: int = amount(10, "N: steps before the detector decides.")  # Sec. 5.1
+        # Adam, no weight decay (Sec. 5.1)
+        learning_rate: float = positive(5e-4, "Learning rate of the optimiser.")
+        # Sec. 4.1
+        reevaluate: bool = option(
             True, "Decide on the items that trigger an update after the update."
         )
         # It concerns the first item (batch size 1) or the first batch, as in the released code.
         late_start: bool = option(False, "Leave the first item or batch out of all steps.")
-        pseudo_labels: str = option(  # appendix
-            "frozen", "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
-            choices=("frozen", "detector"),
-        )  # fmt: skip
+        # appendix
+        pseudo_labels: str = choice(
+            "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.", "frozen", "detector"
+        )
 
         @property
         def queue_items(self) -> int:

@@ -11,13 +11,13 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.method import (
-    FROM_ONE,
     FROZEN,
-    TEMPERATURE,
     WORD_LIST,
     WORDS,
     Method,
     MethodSettings,
+    cosine_temperature,
+    count,
 )
 from zsntta_cli.methods.scores import Features, Floats, energy
 from zsntta_cli.settings.options import option
@@ -29,13 +29,9 @@ class CMA(Method):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         words: str = option("cma", WORD_LIST)
-        cma_times: int = option(
-            1, "k: the neutral texts are repeated in turn to k C texts.", within=FROM_ONE
-        )
-        cma_temperature: float | None = option(  # the released code takes 1
-            None, "Temperature of the softmax over cosines; none: 1 / logit scale.",
-            within=TEMPERATURE,
-        )  # fmt: skip
+        cma_times: int = count(1, "k: the neutral texts are repeated in turn to k C texts.")
+        # the released code takes 1
+        cma_temperature: float | None = cosine_temperature()
 
     needs = WORDS
     cites = ("lee2025concept",)

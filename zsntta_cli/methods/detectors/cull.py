@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull_order import Order
-from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, Method, MethodSettings
+from zsntta_cli.methods.method import Method, MethodSettings, amount, positive, share
 from zsntta_cli.methods.scores import Features, Floats, Mask, unit
 from zsntta_cli.settings.options import Range, option
 
@@ -112,33 +112,30 @@ class Cull(Method):
     class Settings(MethodSettings):
         warm_up_by = "cull-first"
         cull_first: int = option(
-            64, "Items that ZS-CLIP decides at first; fewest items between updates.",
+            64,
+            "Items that ZS-CLIP decides at first; fewest items between updates.",
             within=Range(least=2),
-        )  # fmt: skip
+        )
         cull_ring: int = option(
             1024, "M: last items from which thresholds are found.", within=Range(least=2)
         )
         cull_low: float | None = option(
-            None, "Level in nats: an image whose classes fit less, against any text, is noise "
-            "(OpenAI's ViT: 2; others: none).", within=_LEVELS,
-        )  # fmt: skip
-        cull_high: float | None = option(
-            None, "The level while many images are below the lower one (default: 1 more).",
+            None,
+            "Level in nats: an image whose classes fit less, against any text, is noise "
+            "(OpenAI's ViT: 2; others: none).",
             within=_LEVELS,
-        )  # fmt: skip
-        cull_many: float = option(
-            0.05, "Share of images below the lower level that is many.", within=SHARE
         )
-        cull_tail: float = option(
-            6.0, "Skewness + kurtosis above which noise is rare and far.", within=ABOVE_ZERO
+        cull_high: float | None = option(
+            None,
+            "The level while many images are below the lower one (default: 1 more).",
+            within=_LEVELS,
         )
-        cull_tail_deviations: float = option(
-            3.0, "Distance of the threshold from the median for rare noise, in deviations.",
-            within=FROM_ZERO,
-        )  # fmt: skip
-        cull_prior: float = option(
-            0.3, "Spread of the class prior up to which it is corrected.", within=FROM_ZERO
+        cull_many: float = share(0.05, "Share of images below the lower level that is many.")
+        cull_tail: float = positive(6.0, "Skewness + kurtosis above which noise is rare and far.")
+        cull_tail_deviations: float = amount(
+            3.0, "Distance of the threshold from the median for rare noise, in deviations."
         )
+        cull_prior: float = amount(0.3, "Spread of the class prior up to which it is corrected.")
         cull_order: bool = option(
             True,
             "Use the last classes if neighbouring items share a class more often than by chance.",

@@ -15,9 +15,8 @@ import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull import otsu
-from zsntta_cli.methods.method import ABOVE_ZERO, FROZEN, Method, MethodSettings
+from zsntta_cli.methods.method import FROZEN, Method, MethodSettings, positive
 from zsntta_cli.methods.scores import Floats, Mask, unit
-from zsntta_cli.settings.options import option
 
 
 class ETLT(Method):
@@ -25,8 +24,8 @@ class ETLT(Method):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        etlt_penalty: float = option(
-            1e-12, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
+        etlt_penalty: float = positive(
+            1e-12, "Ridge penalty of the least squares, in mean eigenvalues."
         )
 
     offline = True

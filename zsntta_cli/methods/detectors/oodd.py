@@ -20,11 +20,11 @@ import numpy as np
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.method import (
     AT_ONCE,
-    FROM_ONE,
     FROZEN,
-    TEMPERATURE,
     Method,
     MethodSettings,
+    cosine_temperature,
+    count,
 )
 from zsntta_cli.methods.scores import Features, Floats, blocks, mcm, unit
 from zsntta_cli.settings.options import Range, check, option
@@ -35,15 +35,10 @@ class OODD(Method):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
+        batch_size: int = count(1, AT_ONCE)
         oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
-        oodd_neighbour: int = option(
-            5, "K: rank of the nearest item of the dictionary that counts.", within=FROM_ONE
-        )
-        oodd_temperature: float | None = option(  # the released code takes 1
-            None, "Temperature of q, the softmax over cosines; none: 1 / logit scale.",
-            within=TEMPERATURE,
-        )  # fmt: skip
+        oodd_neighbour: int = count(5, "K: rank of the nearest item of the dictionary that counts.")
+        oodd_temperature: float | None = cosine_temperature()  # of q; the released code takes 1
 
         def __post_init__(self) -> None:
             super().__post_init__()

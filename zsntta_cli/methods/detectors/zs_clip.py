@@ -8,8 +8,7 @@ clean iff S(x) >= λ                            noise iff u > λ
 from dataclasses import dataclass
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import AT_ONCE, FROM_ONE, FROZEN, Method, MethodSettings
-from zsntta_cli.settings.options import option
+from zsntta_cli.methods.method import AT_ONCE, FROZEN, Method, MethodSettings, count
 
 
 class ZsClip(Method):
@@ -17,7 +16,7 @@ class ZsClip(Method):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        batch_size: int = option(1, AT_ONCE, within=FROM_ONE)
+        batch_size: int = count(1, AT_ONCE)
 
     cites = "cao2025noisy", "ming2022delving", "li2023robustness"
     cost = "keeps the last N_q scores"

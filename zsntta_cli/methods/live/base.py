@@ -19,18 +19,15 @@ from zsntta_cli.errors import EncoderError
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.methods.match import match
+from zsntta_cli.methods.scores import Floats, Mask, blocks
 
-Mask = NDArray[np.bool_]
 NORMS = (nn.LayerNorm, nn.GroupNorm, _BatchNorm)
 _LOSS_SCALE = 2.0**12  # of losses in half precision; halved when a gradient overflows
 
+Items = NDArray[np.int64]
 # It gets the entropies (B,) that a step minimises, with their graph, their items (B,), and the
 # encoder's image tower. A method calls it and learns nothing from it.
-Watch = Callable[[torch.Tensor, NDArray[np.int64], torch.nn.Module], None]
-
-
-def _unwatched(_entropies: Any, _items: Any, _tower: Any) -> None:
-    pass
+Watch = Callable[[torch.Tensor, Items, nn.Module], object]
 
 
 @dataclass(frozen=True)
@@ -43,8 +40,8 @@ class LiveData:
     class_names: Sequence[str]
     prompt: str  # template for the class names
     workers: int = 2  # threads that read images
-    truly_clean: NDArray[np.bool_] | None = None  # (T,) only in the gt pipeline (Sec. 3)
-    watch: Watch = _unwatched
+    truly_clean: Mask | None = None  # (T,) only in the gt pipeline (Sec. 3)
+    watch: Watch = lambda _entropies, _items, _tower: None
     match_bias: float | None = None  # of a sigmoid model, if noise is scored by "match"
     view_seeds: Sequence[int] = ()  # (T,) of the random views of an image, the same in any stream
     answers: StreamAnswers | None = None  # of TPT, that were kept before
@@ -52,9 +49,7 @@ class LiveData:
     def __len__(self) -> int:
         return len(self.stream)
 
-    def batches(
-        self, batches: Sequence[NDArray[np.int64]]
-    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
+    def batches(self, batches: Sequence[Items]) -> Iterator[tuple[Items, torch.Tensor]]:
         """Yield the items (B,) and input (B, 3, H, W) of each batch, which threads read ahead."""
         rows = [batch.tolist() for batch in batches]
         loaded = load_batches(self.images, rows, self.encoder.resize, self.workers, False)
@@ -67,26 +62,31 @@ class LiveData:
 
     def logits(self, features: torch.Tensor, text_features: torch.Tensor) -> torch.Tensor:
         """The scaled cosines (B, C) of raw image features (B, D) and unit text features (C, D)."""
-        unit = torch.nn.functional.normalize(features, dim=-1)
+        unit = nn.functional.normalize(features, dim=-1)
         with self.encoder.autocast():
             logits = self.stream.logit_scale * unit @ text_features.T
         return logits.float()
 
 
-def in_batches(items: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+def in_batches(items: Items, size: int) -> list[Items]:
     """Cut items into batches; the last one may be smaller."""
-    return [items[start : start + size] for start in range(0, len(items), size)]
+    return [items[block] for block in blocks(len(items), size) if len(items)]
 
 
 def zero_shot_scores(
     logits: torch.Tensor, bias: float | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int32], Floats]:
     """Return classes (B,) and noise scores u (B,) of logits (B, C): 1 - MCM, or "match"."""
-    if bias is not None:
-        best, class_index = logits.max(dim=-1)
-        return class_index.int().cpu().numpy(), match(best.double().cpu().numpy(), bias)
-    probability, class_index = logits.softmax(dim=-1).max(dim=-1)
-    return class_index.int().cpu().numpy(), 1 - probability.double().cpu().numpy()
+    values = logits if bias is not None else logits.softmax(dim=-1)
+    best, class_index = values.max(dim=-1)
+    scores = best.double().cpu().numpy()
+    u = 1 - scores if bias is None else match(scores, bias)
+    return class_index.int().cpu().numpy(), u
+
+
+def rows(values: torch.Tensor, mask: Mask) -> torch.Tensor:
+    """The rows of a tensor that a mask chooses."""
+    return values[torch.from_numpy(mask).to(values.device)]
 
 
 def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
@@ -133,8 +133,7 @@ def batch_statistics(tower: nn.Module, momentum: float) -> Iterator[None]:
 
 
 def _use_the_batch(layer: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-    values = inputs[0]
-    layer.train(values.numel() > values.shape[1])
+    layer.train(inputs[0].numel() > inputs[0].shape[1])
 
 
 @contextmanager
@@ -178,7 +177,12 @@ def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
 class Adapted:
     """Parameters that an optimiser changes; those in half precision have float32 masters."""
 
-    def __init__(self, parameters: Sequence[torch.Tensor], precision: str) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[torch.Tensor],
+        precision: str,
+        optimizer: Callable[[Sequence[torch.Tensor]], torch.optim.Optimizer],
+    ) -> None:
         """`precision`: the encoder's; under amp no loss is scaled, as in the released code."""
         self._parameters = parameters
         self.masters = [
@@ -186,9 +190,18 @@ class Adapted:
             for p in parameters
         ]
         self._scale = _LOSS_SCALE if precision == "fp16" else 1.0
+        self.optimizer: Any = optimizer(self.masters)
+
+    def step(self, loss: torch.Tensor) -> bool:
+        """Take a step on a loss; return False, and take none, if its gradients overflow."""
+        if not self.backward(loss):
+            return False
+        self.optimizer.step()
+        self.publish()
+        return True
 
     def backward(self, loss: torch.Tensor) -> bool:
-        """Set the masters' gradients; return False if one overflows, and then take no step.
+        """Set the masters' gradients; return False if one overflows.
 
         In half precision the loss is scaled, so that small gradients do not vanish.
         """

@@ -22,20 +22,12 @@ from collections.abc import Callable, Generator
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.base import (
-    LiveData,
-    Mask,
-    entropy,
-    in_batches,
-    mean_entropy,
-    norm_layers,
-    zero_shot_scores,
-)
+from zsntta_cli.methods.live.base import Items, LiveData, entropy, mean_entropy, rows
 from zsntta_cli.methods.live.settings import OSTTA, BatchSettings, UniEnt
 from zsntta_cli.methods.live.tent import adaptable
+from zsntta_cli.methods.scores import Floats, Mask
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -71,46 +63,37 @@ def ostta(
 def _run(
     data: LiveData, options: BatchSettings, threshold: ThresholdSettings, loss_of: Loss
 ) -> Generator[Decisions]:
-    online, tower = OnlineThreshold(threshold, options.batch_size), data.encoder.model.visual
     with adaptable(data, options) as tent:
-        layers = norm_layers(tower).values()
-        parameters = [p for layer in layers for p in layer.parameters(recurse=False)]
-        originals = [parameter.detach().clone() for parameter in parameters]
+        originals = [parameter.detach().clone() for parameter in tent.parameters]
 
-        def original_logits(images: torch.Tensor) -> torch.Tensor:
-            """The logits (B, C) by the encoder as it came."""
-            adapted = [parameter.data for parameter in parameters]
-            _put(parameters, originals)
+        def put(values: list[torch.Tensor]) -> list[torch.Tensor]:
+            """Exchange the values of the parameters."""
+            before = [parameter.data for parameter in tent.parameters]
+            for parameter, value in zip(tent.parameters, values, strict=True):
+                parameter.data = value
+            return before
+
+        def learn(items: Items, images: torch.Tensor, logits: torch.Tensor, _: Mask) -> None:
+            counts = ~data.stream.injected[items]
+            if not counts.any():
+                return
+            adapted = put(originals)
             try:
                 with torch.no_grad():
-                    return tent.logits(data.encoder.image_features(images))
+                    before = tent.logits(images)
             finally:
-                _put(parameters, adapted)
+                put(adapted)
+            kept = rows(logits, counts)
+            if terms := loss_of(kept, rows(before, counts)):
+                loss, lowered = terms
+                if lowered.any():
+                    data.watch(entropy(rows(kept, lowered)), items[counts][lowered], tent.tower)
+                tent.adapted.step(loss)
 
-        for items, images in data.batches(in_batches(np.arange(len(data)), options.batch_size)):
-            logits = tent.logits(data.encoder.image_features(images))
-            class_index, u = zero_shot_scores(logits.detach(), data.match_bias)
-            thresholds, counts = online(u), ~data.stream.injected[items]
-            if counts.any():
-                kept = _rows(logits, counts)
-                if terms := loss_of(kept, _rows(original_logits(images), counts)):
-                    loss, lowered = terms
-                    if lowered.any():
-                        data.watch(entropy(_rows(kept, lowered)), items[counts][lowered], tower)
-                    tent.minimise(loss)
-            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
+        yield from tent.decide(OnlineThreshold(threshold, options.batch_size), learn)
 
 
-def _put(parameters: list[torch.nn.Parameter], values: list[torch.Tensor]) -> None:
-    for parameter, value in zip(parameters, values, strict=True):
-        parameter.data = value
-
-
-def _rows(values: torch.Tensor, mask: Mask) -> torch.Tensor:
-    return values[torch.from_numpy(mask).to(values.device)]
-
-
-def id_probability(scores: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64] | None:
+def id_probability(scores: Floats, seed: int = 0) -> Floats | None:
     """The probability (N,) of the higher of two Gaussians, or None if all scores are equal."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -122,12 +105,12 @@ def id_probability(scores: NDArray[np.float64], seed: int = 0) -> NDArray[np.flo
     mixture = GaussianMixture(2, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        probability: NDArray[np.float64] = mixture.fit(column).predict_proba(column)
+        probability: Floats = mixture.fit(column).predict_proba(column)
     return probability[:, int(mixture.means_[:, 0].argmax())]
 
 
 def unified_entropy(
-    logits: torch.Tensor, is_id: NDArray[np.float64], options: UniEnt.Settings
+    logits: torch.Tensor, is_id: Floats, options: UniEnt.Settings
 ) -> tuple[torch.Tensor, Mask]:
     """UniEnt's loss, and the items that count as ID, given their probabilities (N,)."""
     likely = is_id >= 0.5
@@ -138,7 +121,7 @@ def unified_entropy(
         return loss + (signed * entropies).mean(), likely
     for share, mask in ((1.0, likely), (-options.unient_ood, ~likely)):
         if mask.any():
-            loss = loss + share * _rows(entropies, mask).mean()
+            loss = loss + share * rows(entropies, mask).mean()
     return loss, likely
 
 
@@ -151,5 +134,5 @@ def crowd_entropy(
     chosen = (now >= confidence).cpu().numpy()
     entropies, loss = entropy(logits), -marginal * mean_entropy(logits)
     if chosen.any():
-        loss = loss + _rows(entropies, chosen).mean()
+        loss = loss + rows(entropies, chosen).mean()
     return loss, chosen

@@ -14,6 +14,7 @@ the image is encoded again only after a step.
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -27,7 +28,6 @@ from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
-_ON_ID_SCORE = "id-score"
 _SHORTCUT = "downsample"  # of a ResNet, whose normalisation the released code leaves as it is
 
 
@@ -35,18 +35,12 @@ def run(
     data: LiveData, options: ROSITA.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, one at a time, while the encoder adapts."""
-    split = CosineSplit(threshold)
-    layers = [
-        layer
-        for name, layer in norm_layers(data.encoder.model.visual).items()
-        if _SHORTCUT not in name
-    ]
-    with adapting(data.encoder, layers) as parameters:
-        rosita = Rosita(data, options, parameters)
-        batches = in_batches(np.arange(len(data)), 1)
-        crops = load_views(data, np.array(batches, np.int64).reshape(-1), 1, False, BY_STREAM)
-        for (items, image), (_, crop) in zip(data.batches(batches), crops, strict=True):
-            yield rosita.decide(int(items[0]), image, crop, split)
+    layers = norm_layers(data.encoder.model.visual).items()
+    with adapting(data.encoder, [layer for name, layer in layers if _SHORTCUT not in name]) as free:
+        rosita, items = Rosita(data, options, threshold, free), np.arange(len(data))
+        crops = load_views(data, items, 1, False, BY_STREAM)
+        for (_, image), (item, crop) in zip(data.batches(in_batches(items, 1)), crops, strict=True):
+            yield rosita.decide(item, image, crop)
 
 
 class CosineSplit:
@@ -57,9 +51,7 @@ class CosineSplit:
 
     def __init__(self, settings: ThresholdSettings) -> None:
         fixed = settings.fixed
-        if fixed is not None and settings.fixed_on != _ON_ID_SCORE:
-            fixed = 1 - fixed
-        self._fixed = fixed
+        self._fixed = fixed if fixed is None or settings.fixed_on == "id-score" else 1 - fixed
         # While there is no split all items are desired, as in the released code.
         self._online = OnlineThreshold(replace(settings, fixed=None, degenerate="zero"))
 
@@ -98,33 +90,34 @@ class Bank:
     def nearest(self, feature: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The cosines (k,) of a feature (1, D) with its nearest ones, and their classes (k,)."""
         cosines = (feature @ self._features[: len(self)].T)[0]
-        values, rows = cosines.topk(min(count, len(self)))
-        return values, self._classes[rows]
+        values, nearest = cosines.topk(min(count, len(self)))
+        return values, self._classes[nearest]
 
 
 class Rosita:
     """The tower and the banks, which change with each item."""
 
     def __init__(
-        self, data: LiveData, options: ROSITA.Settings, parameters: Sequence[nn.Parameter]
+        self,
+        data: LiveData,
+        options: ROSITA.Settings,
+        threshold: ThresholdSettings,
+        parameters: Sequence[nn.Parameter],
     ) -> None:
         self._data, self._options, self._text = data, options, data.text_features()
-        neighbours = options.rosita_neighbours
-        self.desired = Bank(neighbours * len(self._text), self._text)
+        self._split = CosineSplit(threshold)
+        self.desired = Bank(options.rosita_neighbours * len(self._text), self._text)
         self.undesired = Bank(options.rosita_undesired, self._text)
-        self._adapted = Adapted(parameters, data.encoder.identity["precision"])
-        self._optimizer = torch.optim.SGD(self._adapted.masters, options.learning_rate)
-        self._visual = data.encoder.model.visual
+        sgd = partial(torch.optim.SGD, lr=options.learning_rate)
+        self._adapted = Adapted(parameters, data.encoder.identity["precision"], sgd)
 
-    def decide(
-        self, item: int, image: torch.Tensor, crop: torch.Tensor, split: CosineSplit
-    ) -> Decisions:
+    def decide(self, item: int, image: torch.Tensor, crop: torch.Tensor) -> Decisions:
         """Decide on the next item, given image and crop (1, 3, H, W), and learn from it."""
         features = self._encode(torch.cat([image, crop]))
         cosines = features @ self._text.T
         best, class_index = (part.detach() for part in cosines[:1].max(dim=-1))
         cosine = float(best)
-        threshold, below, above = split(cosine)
+        threshold, below, above = self._split(cosine)
         is_desired = cosine >= threshold
         is_sure = cosine > above if is_desired else cosine < below
         if is_sure and not self._data.stream.injected[item]:
@@ -132,9 +125,12 @@ class Rosita:
             losses = self._of_neighbours(features[:1], class_index, is_desired)
             if is_desired:
                 losses.append(cross_entropy(cosines, class_index.expand(2), reduction="sum"))
-            if losses and self._step(torch.stack(losses).sum(), item):
-                with torch.no_grad():
-                    class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
+            if losses:
+                loss = torch.stack(losses).sum()
+                self._data.watch(loss[None], np.array([item]), self._data.encoder.model.visual)
+                if self._adapted.step(loss):
+                    with torch.no_grad():
+                        class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
         label, is_noise = class_index.int().cpu().numpy(), np.array([not is_desired])
         return Decisions(label, is_noise, np.array([cosine]), np.array([1 - threshold]))
 
@@ -146,10 +142,8 @@ class Rosita:
         self, feature: torch.Tensor, class_index: torch.Tensor, is_desired: bool
     ) -> list[torch.Tensor]:
         """The loss of a sure item by its neighbours, or [] if a bank has too few of them."""
-        count = self._options.rosita_neighbours
-        same_bank, other_bank = self.undesired, self.desired
-        if is_desired:
-            same_bank, other_bank = other_bank, same_bank
+        count, banks = self._options.rosita_neighbours, (self.undesired, self.desired)
+        same_bank, other_bank = banks[::-1] if is_desired else banks
         if min(len(same_bank), len(other_bank)) <= count:
             return []
         near, classes = same_bank.nearest(feature, count)
@@ -158,12 +152,3 @@ class Rosita:
         if is_desired:  # neighbours of another class count as zero
             losses = losses * (classes == class_index)
         return [self._options.rosita_weight * losses.mean()]
-
-    def _step(self, loss: torch.Tensor, item: int) -> bool:
-        """Take a step on the loss of an item; return False if its gradients overflow."""
-        self._data.watch(loss[None], np.array([item]), self._visual)
-        if not self._adapted.backward(loss):
-            return False
-        self._optimizer.step()
-        self._adapted.publish()
-        return True

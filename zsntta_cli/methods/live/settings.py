@@ -8,33 +8,36 @@ from dataclasses import dataclass
 
 from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.method import (
-    ABOVE_ZERO,
+    AT_ONCE,
     BY_SCORE,
-    FROM_ONE,
-    FROM_ZERO,
-    SHARE,
     Live,
     MethodSettings,
+    amount,
+    choice,
+    count,
+    part,
+    positive,
+    share,
 )
-from zsntta_cli.settings.options import Range, check, option
+from zsntta_cli.settings.options import check, option
 
-PIPELINES = ("normal", "gt", "all")
 BY_IMAGE, BY_STREAM = "image", "stream"
 _SGD = {"optimizer": "sgd"}  # on ImageNet, as published
-_LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
-_UNEVEN = (
-    "tent-batch-size is {} and batch-size {}: with adapted detector features it must be a multiple."
-)
+_RATE, _TENTS = "Learning rate of the optimiser.", "1e-4, of SGD 2.5e-4"
+# Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family). Tent's learning rate by both.
+_LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}
+_OPTIMIZER = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
 
 
 @dataclass(frozen=True)
 class PipelineSettings(MethodSettings):
     """Sec. 3: the samples that a method adapts on."""
 
-    pipeline: str = option(
-        "normal",
+    pipeline: str = choice(
         "What it adapts on: items that it calls clean, truly clean items, or all items.",
-        choices=PIPELINES,
+        "normal",
+        "gt",
+        "all",
     )
 
 
@@ -42,13 +45,9 @@ class PipelineSettings(MethodSettings):
 class BatchSettings(MethodSettings):
     """Tent's batches and optimiser."""
 
-    batch_size: int = option(64, "Items that are decided on at once.", within=FROM_ONE)
-    # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
-    optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
-    # None: 1e-4 for Adam, 2.5e-4 for SGD.
-    learning_rate: float | None = option(
-        None, "Learning rate of the optimiser.", within=ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
-    )
+    batch_size: int = count(64, AT_ONCE)
+    optimizer: str = _OPTIMIZER
+    learning_rate: float | None = positive(None, _RATE, shown=_TENTS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,26 +80,20 @@ class SoTTA(ByProbability):
 
     @dataclass(frozen=True)
     class Settings(PipelineSettings):
-        memory: int = option(
-            64, "Samples in the memory, balanced by pseudo-class.", within=FROM_ONE
+        memory: int = count(64, "Samples in the memory, balanced by pseudo-class.")
+        confidence: float = share(  # appendix
+            0.5, "Smallest ID score of a sample that enters the memory."
         )
-        confidence: float = option(  # appendix
-            0.5, "Smallest ID score of a sample that enters the memory.", within=SHARE
-        )
-        update_every: int = option(
-            64, "L: items in a step, which is the length of the queue.", within=FROM_ONE
-        )
+        update_every: int = count(64, "L: items in a step, which is the length of the queue.")
         # Of an encoder pass: it changes the time but no decision; none: all items of a step.
-        batch_size: int | None = option(None, "Items that are decided on at once.", within=FROM_ONE)
+        batch_size: int | None = count(None, AT_ONCE)
         # As the released code does.
         late_start: bool = option(False, "Leave the first item or batch out of all steps.")
-        learning_rate: float = option(
-            1e-4, "Learning rate of the optimiser.", within=ABOVE_ZERO
-        )  # Adam
-        weight_decay: float = option(5e-4, "Weight decay of Adam.", within=FROM_ZERO)
-        rho: float = option(0.05, "Radius of the sharpness-aware step.", within=FROM_ZERO)
-        frozen_blocks: str = option(  # the released code's are 9-11 of a ViT-L too
-            "last", "Three blocks of a transformer that are not adapted.", choices=("last", "9-11")
+        learning_rate: float = positive(1e-4, _RATE)  # Adam
+        weight_decay: float = amount(5e-4, "Weight decay of Adam.")
+        rho: float = amount(0.05, "Radius of the sharpness-aware step.")
+        frozen_blocks: str = choice(
+            "Three blocks of a transformer that are not adapted.", "last", "9-11"
         )
 
         @property
@@ -119,26 +112,17 @@ class TPT(ByProbability):
 
     @dataclass(frozen=True)
     class Settings(PipelineSettings):
-        views: int = option(
-            64, "Views of an image: the image itself and augmented ones.", within=FROM_ONE
-        )
-        keep: float = option(
-            0.1,
-            "Share of the views that is used: the most confident ones.",
-            within=Range(above=0, most=1),
-        )
+        views: int = count(64, "Views of an image: the image itself and augmented ones.")
+        keep: float = part(0.1, "Share of the views that is used: the most confident ones.")
         # The paper does not use it for the ImageNet family.
         augmix: bool = option(True, "Use AugMix for the views.")
-        learning_rate: float = option(  # AdamW, weight decay 0.01
-            5e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO
-        )
-        steps: int = option(1, "Steps of tuning for each sample.", within=FROM_ONE)
+        learning_rate: float = positive(5e-3, _RATE)  # AdamW, weight decay 0.01
+        steps: int = count(1, "Steps of tuning for each sample.")
         # By the image an answer serves all streams. By the stream views also differ between seeds,
         # as in the paper.
-        views_by: str = option(
-            BY_IMAGE, "Views are drawn anew for each image, or for each stream.",
-            choices=(BY_IMAGE, BY_STREAM),
-        )  # fmt: skip
+        views_by: str = choice(
+            "Views are drawn anew for each image, or for each stream.", BY_IMAGE, BY_STREAM
+        )
 
     place = "tpt"
     imagenet = {"augmix": False}
@@ -151,18 +135,12 @@ class ROSITA(Live):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        learning_rate: float = option(
-            1e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO
-        )  # SGD
-        rosita_neighbours: int = option(
-            5,
-            "Nearest features of a bank in a step; the bank keeps as many of each class.",
-            within=FROM_ONE,
+        learning_rate: float = positive(1e-3, _RATE)  # SGD
+        rosita_neighbours: int = count(
+            5, "Nearest features of a bank in a step; the bank keeps as many of each class."
         )
-        rosita_undesired: int = option(
-            64, "Features of confident noise that are kept.", within=FROM_ONE
-        )
-        rosita_weight: float = option(0.5, "Weight of the neighbours' loss.", within=FROM_ZERO)
+        rosita_undesired: int = count(64, "Features of confident noise that are kept.")
+        rosita_weight: float = amount(0.5, "Weight of the neighbours' loss.")
 
     place = "rosita"
     cites = ("sreenivas2025effectiveness",)
@@ -177,12 +155,8 @@ class UniEnt(ByProbability):
 
     @dataclass(frozen=True)
     class Settings(BatchSettings):
-        unient_marginal: float = option(
-            0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
-        )
-        unient_ood: float = option(
-            0.5, "Weight of the entropy of the items that are called OOD.", within=FROM_ZERO
-        )
+        unient_marginal: float = amount(0.5, "Weight of the entropy of the mean prediction.")
+        unient_ood: float = amount(0.5, "Weight of the entropy of the items that are called OOD.")
         unient_soft: bool = option(
             False, "UniEnt+: each item counts as both ID and OOD, by its probabilities."
         )
@@ -198,9 +172,7 @@ class OSTTA(ByProbability):
 
     @dataclass(frozen=True)
     class Settings(BatchSettings):
-        ostta_marginal: float = option(
-            0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
-        )
+        ostta_marginal: float = amount(0.5, "Weight of the entropy of the mean prediction.")
 
     place = "open_set:ostta"
     imagenet = _SGD
@@ -213,29 +185,25 @@ class AdaNDTent(Live):
 
     @dataclass(frozen=True)
     class Settings(AdaND.Settings):
-        tent_batch_size: int = option(
-            64, "Samples of the stream in a step of Tent.", within=FROM_ONE
+        tent_batch_size: int = count(64, "Samples of the stream in a step of Tent.")
+        optimizer: str = _OPTIMIZER
+        tent_learning_rate: float | None = positive(
+            None, "Learning rate of Tent's optimiser.", shown=_TENTS
         )
-        optimizer: str = option(
-            "adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE)
-        )
-        tent_learning_rate: float | None = option(
-            None,
-            "Learning rate of Tent's optimiser.",
-            within=ABOVE_ZERO,
-            shown="1e-4, of SGD 2.5e-4",
-        )
-        detector_features: str = option(
-            "frozen",
+        detector_features: str = choice(
             "Features of the detector: the frozen encoder's, or those that Tent adapts.",
-            choices=("frozen", "adapted"),
+            "frozen",
+            "adapted",
         )
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            if self.detector_features == "adapted":  # in whole batches of the detector
-                whole = self.tent_batch_size % self.batch_size == 0
-                check(whole, _UNEVEN.format(self.tent_batch_size, self.batch_size))
+            tents, own = self.tent_batch_size, self.batch_size
+            check(
+                self.detector_features == "frozen" or tents % own == 0,
+                f"tent-batch-size is {tents} and batch-size {own}: with adapted detector features "
+                "it must be a multiple.",
+            )
             object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
 
         @property

@@ -14,11 +14,11 @@ import random
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from zsntta_cli.methods.base import Decisions
@@ -50,8 +50,7 @@ def run(
     data: LiveData, options: SoTTA.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item; the items between two steps are decided together."""
-    online = OnlineThreshold(threshold)
-    text = data.text_features()
+    online, text = OnlineThreshold(threshold), data.text_features()
     memory = SottaMemory(options.memory, data.stream.seed)
     layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
     with adapting(data.encoder, list(layers.values())) as parameters:
@@ -137,45 +136,44 @@ class SharpnessStep:
         parameters: Sequence[nn.Parameter],
         text: torch.Tensor,
     ) -> None:
-        self._data, self._options, self._text = data, options, text
-        self._adapted = Adapted(parameters, data.encoder.identity["precision"])
-        self._optimizer = torch.optim.Adam(
-            self._adapted.masters, options.learning_rate, weight_decay=options.weight_decay
+        self._data, self._rho, self._text = data, options.rho, text
+        self._tower = data.encoder.model.visual
+        make = partial(
+            torch.optim.Adam, lr=options.learning_rate, weight_decay=options.weight_decay
         )
+        self._adapted = Adapted(parameters, data.encoder.identity["precision"], make)
 
     def __call__(self, samples: Sequence[Remembered]) -> None:
         """Take a step on each batch of the memory; BatchNorms update running statistics."""
-        with batch_statistics(self._data.encoder.model.visual, _MOMENTUM):
+        with batch_statistics(self._tower, _MOMENTUM):
             for start in range(0, len(samples), _STEP_BATCH):
                 self._step(samples[start : start + _STEP_BATCH])
 
     def _step(self, samples: Sequence[Remembered]) -> None:
-        images = torch.stack([sample.image for sample in samples])
-        items = np.array([sample.item for sample in samples])
-        if not self._backward(images, items):
+        adapted, images = self._adapted, torch.stack([sample.image for sample in samples])
+        entropies = self._entropies(images)
+        self._data.watch(entropies, np.array([sample.item for sample in samples]), self._tower)
+        if not adapted.backward(entropies.mean()):
             return
-        values = [master.detach().clone() for master in self._adapted.masters]
+        values = [master.detach().clone() for master in adapted.masters]
         self._climb()
-        is_finite = self._backward(images)
+        is_finite = adapted.backward(self._entropies(images).mean())
         with torch.no_grad():
-            for master, value in zip(self._adapted.masters, values, strict=True):
+            for master, value in zip(adapted.masters, values, strict=True):
                 master.copy_(value)
         if is_finite:
-            self._optimizer.step()
-        self._adapted.publish()
+            adapted.optimizer.step()
+        adapted.publish()
 
-    def _backward(self, images: torch.Tensor, items: NDArray[np.int64] | None = None) -> bool:
+    def _entropies(self, images: torch.Tensor) -> torch.Tensor:
         features = self._data.encoder.image_features(images)
-        entropies = entropy(self._data.logits(features, self._text), _INSIDE_LOG)
-        if items is not None:
-            self._data.watch(entropies, items, self._data.encoder.model.visual)
-        return self._adapted.backward(entropies.mean())
+        return entropy(self._data.logits(features, self._text), _INSIDE_LOG)
 
+    @torch.no_grad()
     def _climb(self) -> None:
         """Move the parameters ρ along the gradient."""
         steps = [(m, m.grad) for m in self._adapted.masters if m.grad is not None]
         norm = torch.stack([gradient.norm() for _, gradient in steps]).norm()
-        with torch.no_grad():
-            for master, gradient in steps:
-                master.add_(gradient * (self._options.rho / (norm + 1e-12)))
+        for master, gradient in steps:
+            master.add_(gradient * (self._rho / (norm + 1e-12)))
         self._adapted.publish()

@@ -9,48 +9,50 @@ statistics of the whole batch, including samples that do not pass. At batch size
 statistics of one image, of H*W values for each channel.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.base import (
     Adapted,
+    Items,
     LiveData,
-    Mask,
     adapting,
     batch_norms,
     batch_statistics,
     entropy,
     in_batches,
     norm_layers,
+    rows,
     zero_shot_scores,
 )
 from zsntta_cli.methods.live.settings import BatchSettings, Tent
 from zsntta_cli.methods.live.tuned import adapts_on
+from zsntta_cli.methods.scores import Mask
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 _MOMENTUM = 0.0  # of BatchNorm's running statistics, which are not used
+
+# It learns from a batch: its items (B,), input (B, 3, H, W), logits (B, C) and noise decisions.
+Learn = Callable[[Items, torch.Tensor, torch.Tensor, Mask], object]
 
 
 def run(
     data: LiveData, options: Tent.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
-    size = options.batch_size
-    online = OnlineThreshold(threshold, size)
     with adaptable(data, options) as tent:
-        for items, images in data.batches(in_batches(np.arange(len(data)), size)):
-            logits = tent.logits(data.encoder.image_features(images))
-            class_index, u = zero_shot_scores(logits.detach(), data.match_bias)
-            thresholds = online(u)
-            of_pipeline = options.pipeline, items, u > thresholds, data.truly_clean
+
+        def learn(items: Items, _: torch.Tensor, logits: torch.Tensor, is_noise: Mask) -> None:
+            of_pipeline = options.pipeline, items, is_noise, data.truly_clean
             tent.adapt(items, logits, adapts_on(data.stream, *of_pipeline))
-            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
+
+        yield from tent.decide(OnlineThreshold(threshold, options.batch_size), learn)
 
 
 @contextmanager
@@ -66,34 +68,38 @@ class EntropySteps:
     """Tent's steps: the `logits` of a batch by the current tower, then `adapt` on some of it."""
 
     def __init__(
-        self, data: LiveData, options: BatchSettings, parameters: Sequence[torch.nn.Parameter]
+        self, data: LiveData, options: BatchSettings, parameters: list[torch.nn.Parameter]
     ) -> None:
-        self._data = data
-        self.mixes = bool(batch_norms(data.encoder.model.visual))  # samples of a batch
-        self._text = data.text_features()
-        self._adapted = Adapted(parameters, data.encoder.identity["precision"])
+        self.data, self.options, self.parameters = data, options, parameters
+        self.tower, self._text = data.encoder.model.visual, data.text_features()
+        self.mixes = bool(batch_norms(self.tower))  # samples of a batch
         assert options.learning_rate is not None
-        if options.optimizer == "sgd":
-            self._optimizer: torch.optim.Optimizer = torch.optim.SGD(
-                self._adapted.masters, options.learning_rate, momentum=0.9, nesterov=True
-            )
-        else:
-            self._optimizer = torch.optim.Adam(self._adapted.masters, options.learning_rate)
+        sgd = partial(torch.optim.SGD, momentum=0.9, nesterov=True)
+        optimizer = sgd if options.optimizer == "sgd" else torch.optim.Adam
+        make = partial(optimizer, lr=options.learning_rate)
+        self.adapted = Adapted(parameters, data.encoder.identity["precision"], make)
 
-    def logits(self, features: torch.Tensor) -> torch.Tensor:
+    def logits(self, images: torch.Tensor) -> torch.Tensor:
+        """The logits (B, C) of input (B, 3, H, W)."""
+        return self.logits_of(self.data.encoder.image_features(images))
+
+    def logits_of(self, features: torch.Tensor) -> torch.Tensor:
         """The logits (B, C) of raw features (B, D)."""
-        return self._data.logits(features, self._text)
+        return self.data.logits(features, self._text)
 
-    def adapt(self, items: NDArray[np.int64], logits: torch.Tensor, chosen: Mask) -> None:
+    def decide(self, online: OnlineThreshold, learn: Learn) -> Iterator[Decisions]:
+        """Yield the decisions on each batch by Eq. 1, from which it learns before the next one."""
+        data, size = self.data, self.options.batch_size
+        for items, images in data.batches(in_batches(np.arange(len(data)), size)):
+            logits = self.logits(images)
+            class_index, u = zero_shot_scores(logits.detach(), data.match_bias)
+            thresholds = online(u)
+            learn(items, images, logits, u > thresholds)
+            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
+
+    def adapt(self, items: Items, logits: torch.Tensor, chosen: Mask) -> None:
         """Take a step on the mean entropy of the chosen (B,) samples of a batch, if any."""
-        if not chosen.any():
-            return
-        entropies = entropy(logits[torch.from_numpy(chosen).to(logits.device)])
-        self._data.watch(entropies, items[chosen], self._data.encoder.model.visual)
-        self.minimise(entropies.mean())
-
-    def minimise(self, loss: torch.Tensor) -> None:
-        """Take a step on a loss, unless its gradients overflow."""
-        if self._adapted.backward(loss):
-            self._optimizer.step()
-            self._adapted.publish()
+        if chosen.any():
+            entropies = entropy(rows(logits, chosen))
+            self.data.watch(entropies, items[chosen], self.tower)
+            self.adapted.step(entropies.mean())

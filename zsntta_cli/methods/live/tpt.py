@@ -12,6 +12,7 @@ answer serves every stream (cache/answers.py).
 """
 
 from collections.abc import Generator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -82,24 +83,20 @@ class PromptTuning:
             parts = torch.split(views, self._at_once) if len(views) else ()
             encoded = [data.encoder.image_features(part) for part in parts]
         features = torch.cat([image_feature, *encoded])
-        confident = features[self._most_confident(features)]
-        return data.logits(image_feature, self._tuned_text(confident))
-
-    def _most_confident(self, features: torch.Tensor) -> torch.Tensor:
-        """The rows of the views of lowest entropy by the initial prompt."""
-        entropies = entropy(self._data.logits(features, self._initial_text))
-        return entropies.argsort()[: max(1, int(len(features) * self._options.keep))]
+        # The views of lowest entropy by the initial prompt.
+        entropies = entropy(data.logits(features, self._initial_text))
+        confident = entropies.argsort()[: max(1, int(len(features) * self._options.keep))]
+        return data.logits(image_feature, self._tuned_text(features[confident]))
 
     def _tuned_text(self, features: torch.Tensor) -> torch.Tensor:
         """The text features (C, D) by a context that is tuned on these views' features."""
         encoder, options = self._data.encoder, self._options
         context = self._context.clone().requires_grad_()
-        adapted = Adapted([context], encoder.identity["precision"])
-        optimizer = torch.optim.AdamW([context], options.learning_rate)
+        adam = partial(torch.optim.AdamW, lr=options.learning_rate)
+        adapted = Adapted([context], encoder.identity["precision"], adam)
         for _ in range(options.steps):
             text = encoder.text.features(self._tokens, context)
-            if adapted.backward(mean_entropy(self._data.logits(features, text))):
-                optimizer.step()
+            adapted.step(mean_entropy(self._data.logits(features, text)))
         with torch.no_grad():
             return encoder.text.features(self._tokens, context)
 

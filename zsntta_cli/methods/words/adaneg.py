@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, GAP, SHARE, WORDS, Method
+from zsntta_cli.methods.method import GAP, WORDS, Method, amount, count, share
 from zsntta_cli.methods.scores import Features, cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
 from zsntta_cli.methods.words.vocabulary import logit_blocks, surely_id_or_noise
-from zsntta_cli.settings.options import option
 
 
 class AdaNeg(Method):
@@ -34,16 +33,15 @@ class AdaNeg(Method):
 
     @dataclass(frozen=True)
     class Settings(NegLabel.Settings):
-        groups: int = option(
-            5, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
-        )
+        groups: int = count(5, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouped("random")
-        adaneg_shots: int = option(10, "L: images of each word in the memory.", within=FROM_ONE)
-        adaneg_text: float = option(0.1, "λ: weight of the score by texts.", within=FROM_ZERO)
-        adaneg_sure: float | None = option(  # the released code's is 0.5 on ImageNet
-            None, "Fixed threshold on the score by texts; none: the adaptive one.", within=SHARE
+        adaneg_shots: int = count(10, "L: images of each word in the memory.")
+        adaneg_text: float = amount(0.1, "λ: weight of the score by texts.")
+        # the released code's is 0.5 on ImageNet
+        adaneg_sure: float | None = share(
+            None, "Fixed threshold on the score by texts; none: the adaptive one."
         )
-        gap: float = option(0.5, GAP, within=SHARE)
+        gap: float = share(0.5, GAP)
 
     needs = WORDS
     cites = ("zhang2024adaneg",)

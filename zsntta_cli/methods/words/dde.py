@@ -24,7 +24,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import frozen
-from zsntta_cli.methods.method import AT_ONCE, FROM_ONE, FROM_ZERO, SHARE, WORDS, Method
+from zsntta_cli.methods.method import AT_ONCE, WORDS, Method, amount, choice, count, share
 from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits, softmax
 from zsntta_cli.methods.words.vocabulary import (
     Recent,
@@ -89,24 +89,17 @@ class DDE(Method):
     class Settings(WordSettings):
         # The paper chooses the number of words and the gate for each set. These are ImageNet's, but
         # with 100 words for other sets.
-        batch_size: int = option(256, AT_ONCE, within=FROM_ONE)
-        dde_words: int = option(
-            100, "M̂: number of the most activated words that count.", within=FROM_ONE
+        batch_size: int = count(256, AT_ONCE)
+        dde_words: int = count(100, "M̂: number of the most activated words that count.")
+        dde_gate: float = share(
+            0.5, "g: an item is surely ID if the names' share is above (1 + g) / 2."
         )
-        dde_gate: float = option(
-            0.5, "g: an item is surely ID if the names' share is above (1 + g) / 2.", within=SHARE
-        )
-        dde_exclusion: float = option(
-            0.5, "β: weight of the Gaussians of second choices.", within=FROM_ZERO
-        )
+        dde_exclusion: float = amount(0.5, "β: weight of the Gaussians of second choices.")
         dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
-        dde_cells: str = option(
-            "exact", "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.",
-            choices=("exact", "grid"),
-        )  # fmt: skip
-        dde_cache: int = option(
-            5_000, "Number of the last images of either kind in the cache.", within=FROM_ONE
+        dde_cells: str = choice(
+            "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.", "exact", "grid"
         )
+        dde_cache: int = count(5_000, "Number of the last images of either kind in the cache.")
 
     needs = WORDS
     imagenet = {"dde_words": 500}

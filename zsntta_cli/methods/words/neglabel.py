@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.method import FROM_ONE, FROZEN, PART, SHARE, WORD_LIST, WORDS, Method
+from zsntta_cli.methods.method import FROZEN, WORD_LIST, WORDS, Method, choice, count, part, share
 from zsntta_cli.methods.scores import Features, Floats, energy
 from zsntta_cli.methods.words.vocabulary import WordSettings, mined_words, names_and_words
 from zsntta_cli.settings.options import option
@@ -58,15 +58,12 @@ class NegLabel(Method):
 
     @dataclass(frozen=True)
     class Settings(WordSettings):
-        groups: int = option(
-            100, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
-        )
+        groups: int = count(100, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouped("ranked")
         # By the mean a group has the weight of C words, whatever its size.
-        group_mass: str = option(
-            "sum", "Softmax mass of a group of words: their sum, or C times their mean.",
-            choices=("sum", "mean"),
-        )  # fmt: skip
+        group_mass: str = choice(
+            "Softmax mass of a group of words: their sum, or C times their mean.", "sum", "mean"
+        )
 
     needs = WORDS
     cites = ("jiang2024negative",)
@@ -90,11 +87,9 @@ class CSP(NegLabel):
     @dataclass(frozen=True)
     class Settings(NegLabel.Settings):
         words: str = option("csp", WORD_LIST)
-        mined_share: float | None = option(
-            0.15, "Share of each list that is mined, instead of M.", within=PART
-        )
-        too_near: float | None = option(
-            0.95, "Cosine to an ID name above which a word is mined last.", within=SHARE
+        mined_share: float | None = part(0.15, "Share of each list that is mined, instead of M.")
+        too_near: float | None = share(
+            0.95, "Cosine to an ID name above which a word is mined last."
         )
         grouping: str = grouped("random")
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, FROZEN, GAP, SHARE, WORDS, Method
+from zsntta_cli.methods.method import FROZEN, GAP, WORDS, Method, amount, choice, count, share
 from zsntta_cli.methods.scores import Features
 from zsntta_cli.methods.words.vocabulary import (
     Recent,
@@ -32,7 +32,6 @@ from zsntta_cli.methods.words.vocabulary import (
     names_and_words,
     surely_id_or_noise,
 )
-from zsntta_cli.settings.options import option
 
 
 class TANL(Method):
@@ -40,19 +39,16 @@ class TANL(Method):
 
     @dataclass(frozen=True)
     class Settings(WordSettings):
-        tanl_candidates: str = option(
-            "all", "Words that may be activated: all, or those mined.", choices=("all", "mined")
+        tanl_candidates: str = choice(
+            "Words that may be activated: all, or those mined.", "all", "mined"
         )
-        tanl_words: int = option(
-            1000, "B: number of the most activated words that count.", within=FROM_ONE
+        tanl_words: int = count(1000, "B: number of the most activated words that count.")
+        # the released command goes through 2, 1 and 0
+        tanl_step: int = amount(
+            2, "γ: additional words in each of the averaged scores; 0: one score."
         )
-        tanl_step: int = option(  # the released command goes through 2, 1 and 0
-            2, "γ: additional words in each of the averaged scores; 0: one score.", within=FROM_ZERO
-        )
-        tanl_ring: int = option(
-            300, "L: number of the last images of either kind in the memory.", within=FROM_ONE
-        )
-        gap: float = option(0.5, GAP, within=SHARE)
+        tanl_ring: int = count(300, "L: number of the last images of either kind in the memory.")
+        gap: float = share(0.5, GAP)
 
     needs = WORDS
     cites = ("zhang2026activation",)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.method import FROM_ONE, PART, SHARE, WORD_LIST, MethodSettings
+from zsntta_cli.methods.method import WORD_LIST, MethodSettings, choice, count, part, share
 from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits
 from zsntta_cli.settings.options import option
 
@@ -27,18 +27,14 @@ class WordSettings(MethodSettings):
     """The choice of the words of a list that are negatives."""
 
     words: str = option("", WORD_LIST)
-    word_prompts: str = option(
-        "run", "Prompts of your own word lists: the run's, or by part of speech.",
-        choices=("run", "speech"),
-    )  # fmt: skip
-    negatives: int = option(10_000, "M: number of words that are mined.", within=FROM_ONE)
-    mined_share: float | None = option(  # 0.15: 8,536 nouns and 1,963 adjectives
-        None, "Share of each list that is mined, instead of M.", within=PART
+    word_prompts: str = choice(
+        "Prompts of your own word lists: the run's, or by part of speech.", "run", "speech"
     )
-    percentile: float = option(0.05, "η: percentile of the distance to the ID names.", within=SHARE)
-    too_near: float | None = option(
-        None, "Cosine to an ID name above which a word is mined last.", within=SHARE
-    )
+    negatives: int = count(10_000, "M: number of words that are mined.")
+    # 0.15: 8,536 nouns and 1,963 adjectives
+    mined_share: float | None = part(None, "Share of each list that is mined, instead of M.")
+    percentile: float = share(0.05, "η: percentile of the distance to the ID names.")
+    too_near: float | None = share(None, "Cosine to an ID name above which a word is mined last.")
 
 
 def names_and_words(data: StreamData) -> tuple[Features, Features]:
@@ -56,11 +52,11 @@ def mine_negatives(
     distance to the nearest, without outliers. Words with a cosine above `too_near` come last.
     """
     distance = np.empty(len(words))
-    for part in blocks(len(words)):
-        negative = -words[part] @ names.T
-        distance[part] = np.quantile(negative, percentile, axis=1)
+    for block in blocks(len(words)):
+        negative = -words[block] @ names.T
+        distance[block] = np.quantile(negative, percentile, axis=1)
         if too_near is not None:
-            distance[part] -= 4 * (negative.min(axis=1) < -too_near)  # below every other, in order
+            distance[block] -= 4 * (negative.min(axis=1) < -too_near)  # below every other, in order
     return np.argsort(-distance, kind="stable")[:count]
 
 
