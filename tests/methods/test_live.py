@@ -19,7 +19,7 @@ from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
-from zsntta_cli.methods.live import base, sotta, tent, tpt, views
+from zsntta_cli.methods.live import base, sotta, tpt, views
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import is_tuned
 from zsntta_cli.settings import EncoderChoice
@@ -62,15 +62,13 @@ def live_run(method, preset="official", **values):
 @pytest.fixture
 def logits_seen(monkeypatch):
     """All logits that decisions were made from."""
-    seen = []
-    for module in (tent, sotta, tpt):
-        original = module.zero_shot_scores
+    seen, original = [], base.zero_shot_scores
 
-        def scores(logits, bias=None, original=original):
-            seen.append(logits.detach().clone())
-            return original(logits, bias)
+    def scores(logits, bias=None):
+        seen.append(logits.detach().clone())
+        return original(logits, bias)
 
-        monkeypatch.setattr(module, "zero_shot_scores", scores)
+    monkeypatch.setattr(base, "zero_shot_scores", scores)
     return seen
 
 

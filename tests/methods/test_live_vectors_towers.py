@@ -10,7 +10,7 @@ from made import CONFIG, PROMPT
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live import sotta, tent
+from zsntta_cli.methods.live import base
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.runs import build_run
 
@@ -77,11 +77,10 @@ def case_run(name, case):
 def test_decisions_and_logits_are_the_released_codes(case, tower, monkeypatch):
     name, encoder, images, truly_clean = tower
     method, seen = case.partition("-")[0], []
-    module = {"tent": tent, "sotta": sotta}[method]
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)  # as in the released run
-    scores = module.zero_shot_scores
+    scores = base.zero_shot_scores
     monkeypatch.setattr(
-        module, "zero_shot_scores", lambda z, b: seen.append(z.detach().clone()) or scores(z, b)
+        base, "zero_shot_scores", lambda z, b: seen.append(z.detach().clone()) or scores(z, b)
     )
     logits = VECTORS[f"{name}/{case}/logits"]
     clean = truly_clean[: len(logits)] if case.endswith("gt") else None

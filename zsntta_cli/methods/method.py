@@ -165,14 +165,14 @@ class Live(Method):
 
     def __init__(self, data: Any, settings: Any, threshold: Any) -> None:
         """Take what `run` needs."""
-        self.data, self.options, self.threshold = data, settings, threshold
+        super().__init__(data, settings, threshold)
+        self.data = data
 
     def run(self) -> "Iterator[Decisions]":
         """Yield the decisions on all items, in order, as they are made."""
         name, _, function = self.place.partition(":")
         module = import_module(f"zsntta_cli.methods.live.{name}")  # which imports torch
-        run = getattr(module, function or "run")
-        decided: Iterator[Decisions] = run(self.data, self.options, self.threshold)
+        decided: Iterator[Decisions] = getattr(module, function or "run")(self)
         return decided
 
 

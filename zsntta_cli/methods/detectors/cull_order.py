@@ -24,10 +24,7 @@ class Order:
         top = min(TOP, classes)
         self.classes = np.empty((0, top), np.int32)  # of the last M items and those before them
         self.likely = np.empty((0, top))  # the softmax of their K largest logits
-        # While there are weights: how much likelier than 1 / C each window made the last M, and
-        # the shares of the classes in each window, after the last block and now.
-        self.gains, self.at_block = np.empty((0, 3)), np.full((3, classes), 1 / classes)
-        self.shares = self.at_block
+        self.shares = np.full((3, classes), 1 / classes)  # of the classes in each window
 
     def name(self, logits: Floats, classes: Classes, is_kept: Mask) -> Classes:
         """Choose the classes of B items in turn, of `classes` (B, K); those that are kept count."""
@@ -41,22 +38,18 @@ class Order:
 
         The items since the last time have the largest logits (N, K), of `classes` (N, K).
         """
-        likely, last = softmax(logits), self.size + _BEFORE
+        last = self.size + _BEFORE
         self.classes = np.concatenate([self.classes, classes])[-last:]
-        self.likely = np.concatenate([self.likely, likely])[-last:]
+        self.likely = np.concatenate([self.likely, softmax(logits)])[-last:]
         trust = min(max(errors_in_order(self.classes[-self.size :, 0]) / 2 - 2, 0.0), 1.0)
         if not trust:
             self.weights = np.zeros(3)
             return
-        if not self.weights.any():  # they were not followed
-            self.gains = self.gains[:0]
-            self.at_block = np.full_like(self.shares, 1 / self.shares.shape[1])
-            likely, classes = self.likely, self.classes
-        gain, self.at_block = follow(self.at_block, likely, classes, np.ones(len(classes), bool))
-        gains = np.concatenate([self.gains, (gain * likely[:, None]).sum(axis=2)])
-        self.gains, self.shares = gains[-self.size :], self.at_block
-        likelihood = np.column_stack([np.ones(len(self.gains)), self.gains])
-        weights = np.full(4, 0.25)
+        start, every = np.full_like(self.shares, 1 / self.shares.shape[1]), np.ones(last, bool)
+        gain, self.shares = follow(start, self.likely, self.classes, every)
+        # How much likelier than 1 / C each window made the last M items.
+        gains = (gain * self.likely[:, None]).sum(axis=2)[-self.size :]
+        likelihood, weights = np.column_stack([np.ones(len(gains)), gains]), np.full(4, 0.25)
         for _ in range(20):  # expectation maximisation; 20 items speak for none
             weights = weights * ((1 / (likelihood @ weights)) @ likelihood) + [20, 0, 0, 0]
             weights /= weights.sum()

@@ -17,18 +17,16 @@ import numpy as np
 
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors.adand import AdaND
-from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
-from zsntta_cli.methods.live.settings import AdaNDTent
+from zsntta_cli.methods.live import base as live
 from zsntta_cli.methods.live.tent import EntropySteps, adaptable
+from zsntta_cli.methods.method import Live
 from zsntta_cli.methods.scores import Mask
-from zsntta_cli.settings import ThresholdSettings
 
 
-def run(
-    data: LiveData, options: AdaNDTent.Settings, threshold: ThresholdSettings
-) -> Generator[Decisions]:
+def run(method: Live) -> Generator[Decisions]:
     """Decide on every item, a batch of Tent at a time."""
-    detector = AdaND(data.stream, options, threshold)
+    data, options = method.data, method.options
+    detector = AdaND(data.stream, options, method.threshold.settings)
     shares = options.detector_features == "adapted"
     with adaptable(data, options.tent) as tent:
         yield from (_sharing_an_encoder if shares else _on_frozen_features)(tent, detector)
@@ -39,14 +37,14 @@ def _on_frozen_features(tent: EntropySteps, detector: AdaND) -> Generator[Decisi
     data, stream = tent.data, tent.data.stream
     decisions = detector.push(stream)
     decisions = replace(decisions, class_index=decisions.class_index.copy())
-    batches = in_batches(np.arange(len(data)), tent.options.batch_size)
+    batches = live.in_batches(np.arange(len(data)), tent.options.batch_size)
     adapts = _adapts(decisions, stream.injected)
     clean = [batch[adapts[batch]] for batch in batches]
     loaded = data.batches([items for items in clean if len(items)])
     for batch, items in zip(batches, clean, strict=True):
         if len(items):
             logits = tent.logits(next(loaded)[1])
-            decisions.class_index[items], _ = zero_shot_scores(logits.detach())
+            decisions.class_index[items], _ = live.zero_shot_scores(logits.detach())
             tent.adapt(items, logits, np.ones(len(items), bool))
         yield decisions.part(batch)
 
@@ -54,7 +52,7 @@ def _on_frozen_features(tent: EntropySteps, detector: AdaND) -> Generator[Decisi
 def _sharing_an_encoder(tent: EntropySteps, detector: AdaND) -> Generator[Decisions]:
     """Decide by the features of Tent's encoder, from which the detector also learns."""
     data, stream, stage1 = tent.data, tent.data.stream, detector.options.warm_up
-    batches = in_batches(np.arange(len(data)), tent.options.batch_size)
+    batches = live.in_batches(np.arange(len(data)), tent.options.batch_size)
     # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
     frozen_batches = [] if tent.mixes else [batch for batch in batches if batch[-1] < stage1]
     for items in frozen_batches:
@@ -63,7 +61,7 @@ def _sharing_an_encoder(tent: EntropySteps, detector: AdaND) -> Generator[Decisi
         features = data.encoder.image_features(images)
         seen = replace(stream.part(items), image_features=features.detach().cpu().numpy())
         decisions, logits = detector.push(seen), tent.logits_of(features)
-        class_index, _ = zero_shot_scores(logits.detach())
+        class_index, _ = live.zero_shot_scores(logits.detach())
         tent.adapt(items, logits, _adapts(decisions, stream.injected[items]))
         class_index = np.where(items < stage1, decisions.class_index, class_index)
         yield replace(decisions, class_index=class_index)

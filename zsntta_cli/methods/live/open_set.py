@@ -19,50 +19,41 @@ not have the statistics of the batch.
 
 import warnings
 from collections.abc import Callable, Generator
+from functools import partial
 
 import numpy as np
 import torch
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.base import Items, LiveData, entropy, mean_entropy, rows
-from zsntta_cli.methods.live.settings import OSTTA, BatchSettings, UniEnt
+from zsntta_cli.methods.live import base as live
+from zsntta_cli.methods.live.settings import UniEnt
 from zsntta_cli.methods.live.tent import adaptable
+from zsntta_cli.methods.method import Live
 from zsntta_cli.methods.scores import Floats, Mask
-from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
 
 # From the logits (N, C) of the items of a batch that enter the loss, and theirs by the original
 # encoder, it gives the loss, and the items (N,) whose entropy it lowers; None: no step.
 Loss = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, Mask] | None]
 
 
-def unient(
-    data: LiveData, options: UniEnt.Settings, threshold: ThresholdSettings
-) -> Generator[Decisions]:
+def unient(method: Live) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts by UniEnt."""
 
     def loss_of(logits: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, Mask] | None:
         largest = before.max(dim=1).values.double().cpu().numpy()
-        is_id = id_probability(largest, data.stream.seed)
-        return None if is_id is None else unified_entropy(logits, is_id, options)
+        is_id = id_probability(largest, method.data.stream.seed)
+        return None if is_id is None else unified_entropy(logits, is_id, method.options)
 
-    return _run(data, options, threshold, loss_of)
+    return _run(method, loss_of)
 
 
-def ostta(
-    data: LiveData, options: OSTTA.Settings, threshold: ThresholdSettings
-) -> Generator[Decisions]:
+def ostta(method: Live) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts by OSTTA."""
-
-    def loss_of(logits: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, Mask]:
-        return crowd_entropy(logits, before, options.ostta_marginal)
-
-    return _run(data, options, threshold, loss_of)
+    return _run(method, partial(crowd_entropy, marginal=method.options.ostta_marginal))
 
 
-def _run(
-    data: LiveData, options: BatchSettings, threshold: ThresholdSettings, loss_of: Loss
-) -> Generator[Decisions]:
+def _run(method: Live, loss_of: Loss) -> Generator[Decisions]:
+    data, options = method.data, method.options
     with adaptable(data, options) as tent:
         originals = [parameter.detach().clone() for parameter in tent.parameters]
 
@@ -73,7 +64,7 @@ def _run(
                 parameter.data = value
             return before
 
-        def learn(items: Items, images: torch.Tensor, logits: torch.Tensor, _: Mask) -> None:
+        def learn(items: live.Items, images: torch.Tensor, logits: torch.Tensor, _: Mask) -> None:
             counts = ~data.stream.injected[items]
             if not counts.any():
                 return
@@ -83,14 +74,16 @@ def _run(
                     before = tent.logits(images)
             finally:
                 put(adapted)
-            kept = rows(logits, counts)
-            if terms := loss_of(kept, rows(before, counts)):
+            kept = live.rows(logits, counts)
+            if terms := loss_of(kept, live.rows(before, counts)):
                 loss, lowered = terms
                 if lowered.any():
-                    data.watch(entropy(rows(kept, lowered)), items[counts][lowered], tent.tower)
+                    data.watch(
+                        live.entropy(live.rows(kept, lowered)), items[counts][lowered], tent.tower
+                    )
                 tent.adapted.step(loss)
 
-        yield from tent.decide(OnlineThreshold(threshold, options.batch_size), learn)
+        yield from tent.decide(method.threshold, learn)
 
 
 def id_probability(scores: Floats, seed: int = 0) -> Floats | None:
@@ -114,14 +107,14 @@ def unified_entropy(
 ) -> tuple[torch.Tensor, Mask]:
     """UniEnt's loss, and the items that count as ID, given their probabilities (N,)."""
     likely = is_id >= 0.5
-    entropies, loss = entropy(logits), -options.unient_marginal * mean_entropy(logits)
+    entropies, loss = live.entropy(logits), -options.unient_marginal * live.mean_entropy(logits)
     if options.unient_soft:
         weight = torch.from_numpy(is_id).to(entropies)
         signed = weight - options.unient_ood * (1 - weight)
         return loss + (signed * entropies).mean(), likely
     for share, mask in ((1.0, likely), (-options.unient_ood, ~likely)):
         if mask.any():
-            loss = loss + share * rows(entropies, mask).mean()
+            loss = loss + share * live.rows(entropies, mask).mean()
     return loss, likely
 
 
@@ -132,7 +125,7 @@ def crowd_entropy(
     confidence, class_index = before.softmax(dim=-1).max(dim=-1)
     now = logits.detach().softmax(dim=-1).gather(1, class_index[:, None])[:, 0]
     chosen = (now >= confidence).cpu().numpy()
-    entropies, loss = entropy(logits), -marginal * mean_entropy(logits)
+    entropies, loss = live.entropy(logits), -marginal * live.mean_entropy(logits)
     if chosen.any():
-        loss = loss + rows(entropies, chosen).mean()
+        loss = loss + live.rows(entropies, chosen).mean()
     return loss, chosen

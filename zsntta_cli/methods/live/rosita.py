@@ -22,24 +22,28 @@ from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.base import Adapted, LiveData, adapting, in_batches, norm_layers
-from zsntta_cli.methods.live.settings import BY_STREAM, ROSITA
+from zsntta_cli.methods.live import base as live
+from zsntta_cli.methods.live.settings import BY_STREAM
 from zsntta_cli.methods.live.views import load_views
+from zsntta_cli.methods.method import Live
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 _SHORTCUT = "downsample"  # of a ResNet, whose normalisation the released code leaves as it is
 
 
-def run(
-    data: LiveData, options: ROSITA.Settings, threshold: ThresholdSettings
-) -> Generator[Decisions]:
+def run(method: Live) -> Generator[Decisions]:
     """Decide on every item, one at a time, while the encoder adapts."""
-    layers = norm_layers(data.encoder.model.visual).items()
-    with adapting(data.encoder, [layer for name, layer in layers if _SHORTCUT not in name]) as free:
-        rosita, items = Rosita(data, options, threshold, free), np.arange(len(data))
+    data = method.data
+    layers = live.norm_layers(data.encoder.model.visual).items()
+    with live.adapting(
+        data.encoder, [layer for name, layer in layers if _SHORTCUT not in name]
+    ) as free:
+        rosita, items = Rosita(method, free), np.arange(len(data))
         crops = load_views(data, items, 1, False, BY_STREAM)
-        for (_, image), (item, crop) in zip(data.batches(in_batches(items, 1)), crops, strict=True):
+        for (_, image), (item, crop) in zip(
+            data.batches(live.in_batches(items, 1)), crops, strict=True
+        ):
             yield rosita.decide(item, image, crop)
 
 
@@ -97,19 +101,14 @@ class Bank:
 class Rosita:
     """The tower and the banks, which change with each item."""
 
-    def __init__(
-        self,
-        data: LiveData,
-        options: ROSITA.Settings,
-        threshold: ThresholdSettings,
-        parameters: Sequence[nn.Parameter],
-    ) -> None:
+    def __init__(self, method: Live, parameters: Sequence[nn.Parameter]) -> None:
+        data, options = method.data, method.options
         self._data, self._options, self._text = data, options, data.text_features()
-        self._split = CosineSplit(threshold)
+        self._split = CosineSplit(method.threshold.settings)
         self.desired = Bank(options.rosita_neighbours * len(self._text), self._text)
         self.undesired = Bank(options.rosita_undesired, self._text)
         sgd = partial(torch.optim.SGD, lr=options.learning_rate)
-        self._adapted = Adapted(parameters, data.encoder.identity["precision"], sgd)
+        self._adapted = live.Adapted(parameters, data.encoder.identity["precision"], sgd)
 
     def decide(self, item: int, image: torch.Tensor, crop: torch.Tensor) -> Decisions:
         """Decide on the next item, given image and crop (1, 3, H, W), and learn from it."""

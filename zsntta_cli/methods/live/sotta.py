@@ -22,20 +22,10 @@ import torch
 from torch import nn
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.base import (
-    Adapted,
-    LiveData,
-    adapting,
-    batch_statistics,
-    entropy,
-    in_batches,
-    norm_layers,
-    zero_shot_scores,
-)
-from zsntta_cli.methods.live.settings import SoTTA
+from zsntta_cli.methods.live import base as live
 from zsntta_cli.methods.live.tuned import adapts_on
+from zsntta_cli.methods.method import Live
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
 
 _STEP_BATCH = 128  # samples of the memory in a step
 _INSIDE_LOG = 1e-6
@@ -46,23 +36,22 @@ _VIT_B_TOP = range(9, 12)  # the last three of a ViT-B
 _TOP_STAGES = ("layer4.", "stages.3.")
 
 
-def run(
-    data: LiveData, options: SoTTA.Settings, threshold: ThresholdSettings
-) -> Generator[Decisions]:
+def run(method: Live) -> Generator[Decisions]:
     """Decide on every item; the items between two steps are decided together."""
-    online, text = OnlineThreshold(threshold), data.text_features()
+    data, options = method.data, method.options
+    online, text = OnlineThreshold(method.threshold.settings), data.text_features()
     memory = SottaMemory(options.memory, data.stream.seed)
     layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
-    with adapting(data.encoder, list(layers.values())) as parameters:
-        step = SharpnessStep(data, options, parameters, text)
+    with live.adapting(data.encoder, list(layers.values())) as parameters:
+        step = SharpnessStep(method, parameters)
         first = np.arange(min(options.update_every + options.late_start, len(data)))
-        others = in_batches(np.arange(len(first), len(data)), options.update_every)
+        others = live.in_batches(np.arange(len(first), len(data)), options.update_every)
         for items, images in data.batches([first, *others]):  # up to each step, and after the last
             with torch.no_grad():
                 passes = torch.split(images, options.batch_size or len(images))
                 features = torch.cat([data.encoder.image_features(part) for part in passes])
                 logits = data.logits(features, text)
-            class_index, u = zero_shot_scores(logits, data.match_bias)
+            class_index, u = live.zero_shot_scores(logits, data.match_bias)
             thresholds = online(u)
             of_pipeline = options.pipeline, items, u > thresholds, data.truly_clean
             enters = adapts_on(data.stream, *of_pipeline)
@@ -79,7 +68,7 @@ def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, n
     Frozen are a transformer's `last` three blocks, or `9-11` at any depth, as in the released code.
     The two are the same for a ViT-B but not for a ViT-L.
     """
-    layers = norm_layers(tower)
+    layers = live.norm_layers(tower)
     numbers = {name: _block(name) for name in layers}
     depth = 1 + max((n for n in numbers.values() if n is not None), default=0)
     frozen = range(depth - _TOP_BLOCKS, depth) if frozen_blocks == "last" else _VIT_B_TOP
@@ -129,23 +118,18 @@ class SottaMemory:
 class SharpnessStep:
     """A step of Adam on the entropy at the worst point within a radius ρ (SAM)."""
 
-    def __init__(
-        self,
-        data: LiveData,
-        options: SoTTA.Settings,
-        parameters: Sequence[nn.Parameter],
-        text: torch.Tensor,
-    ) -> None:
-        self._data, self._rho, self._text = data, options.rho, text
+    def __init__(self, method: Live, parameters: Sequence[nn.Parameter]) -> None:
+        data, options = method.data, method.options
+        self._data, self._rho, self._text = data, options.rho, data.text_features()
         self._tower = data.encoder.model.visual
         make = partial(
             torch.optim.Adam, lr=options.learning_rate, weight_decay=options.weight_decay
         )
-        self._adapted = Adapted(parameters, data.encoder.identity["precision"], make)
+        self._adapted = live.Adapted(parameters, data.encoder.identity["precision"], make)
 
     def __call__(self, samples: Sequence[Remembered]) -> None:
         """Take a step on each batch of the memory; BatchNorms update running statistics."""
-        with batch_statistics(self._tower, _MOMENTUM):
+        with live.batch_statistics(self._tower, _MOMENTUM):
             for start in range(0, len(samples), _STEP_BATCH):
                 self._step(samples[start : start + _STEP_BATCH])
 
@@ -167,7 +151,7 @@ class SharpnessStep:
 
     def _entropies(self, images: torch.Tensor) -> torch.Tensor:
         features = self._data.encoder.image_features(images)
-        return entropy(self._data.logits(features, self._text), _INSIDE_LOG)
+        return live.entropy(self._data.logits(features, self._text), _INSIDE_LOG)
 
     @torch.no_grad()
     def _climb(self) -> None:

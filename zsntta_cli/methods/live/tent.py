@@ -17,50 +17,37 @@ import numpy as np
 import torch
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.base import (
-    Adapted,
-    Items,
-    LiveData,
-    adapting,
-    batch_norms,
-    batch_statistics,
-    entropy,
-    in_batches,
-    norm_layers,
-    rows,
-    zero_shot_scores,
-)
-from zsntta_cli.methods.live.settings import BatchSettings, Tent
+from zsntta_cli.methods.live import base as live
+from zsntta_cli.methods.live.settings import BatchSettings
 from zsntta_cli.methods.live.tuned import adapts_on
+from zsntta_cli.methods.method import Live
 from zsntta_cli.methods.scores import Mask
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
 
 _MOMENTUM = 0.0  # of BatchNorm's running statistics, which are not used
 
 # It learns from a batch: its items (B,), input (B, 3, H, W), logits (B, C) and noise decisions.
-Learn = Callable[[Items, torch.Tensor, torch.Tensor, Mask], object]
+Learn = Callable[[live.Items, torch.Tensor, torch.Tensor, Mask], object]
 
 
-def run(
-    data: LiveData, options: Tent.Settings, threshold: ThresholdSettings
-) -> Generator[Decisions]:
+def run(method: Live) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
+    data, options = method.data, method.options
     with adaptable(data, options) as tent:
 
-        def learn(items: Items, _: torch.Tensor, logits: torch.Tensor, is_noise: Mask) -> None:
+        def learn(items: live.Items, _: torch.Tensor, logits: torch.Tensor, is_noise: Mask) -> None:
             of_pipeline = options.pipeline, items, is_noise, data.truly_clean
             tent.adapt(items, logits, adapts_on(data.stream, *of_pipeline))
 
-        yield from tent.decide(OnlineThreshold(threshold, options.batch_size), learn)
+        yield from tent.decide(method.threshold, learn)
 
 
 @contextmanager
-def adaptable(data: LiveData, options: BatchSettings) -> Iterator["EntropySteps"]:
+def adaptable(data: live.LiveData, options: BatchSettings) -> Iterator["EntropySteps"]:
     """Let Tent step on the encoder of a stream; restore the encoder's parameters afterwards."""
     tower = data.encoder.model.visual
-    layers = list(norm_layers(tower).values())
-    with adapting(data.encoder, layers) as parameters, batch_statistics(tower, _MOMENTUM):
+    layers = list(live.norm_layers(tower).values())
+    with live.adapting(data.encoder, layers) as parameters, live.batch_statistics(tower, _MOMENTUM):
         yield EntropySteps(data, options, parameters)
 
 
@@ -68,16 +55,16 @@ class EntropySteps:
     """Tent's steps: the `logits` of a batch by the current tower, then `adapt` on some of it."""
 
     def __init__(
-        self, data: LiveData, options: BatchSettings, parameters: list[torch.nn.Parameter]
+        self, data: live.LiveData, options: BatchSettings, parameters: list[torch.nn.Parameter]
     ) -> None:
         self.data, self.options, self.parameters = data, options, parameters
         self.tower, self._text = data.encoder.model.visual, data.text_features()
-        self.mixes = bool(batch_norms(self.tower))  # samples of a batch
+        self.mixes = bool(live.batch_norms(self.tower))  # samples of a batch
         assert options.learning_rate is not None
         sgd = partial(torch.optim.SGD, momentum=0.9, nesterov=True)
         optimizer = sgd if options.optimizer == "sgd" else torch.optim.Adam
         make = partial(optimizer, lr=options.learning_rate)
-        self.adapted = Adapted(parameters, data.encoder.identity["precision"], make)
+        self.adapted = live.Adapted(parameters, data.encoder.identity["precision"], make)
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
         """The logits (B, C) of input (B, 3, H, W)."""
@@ -90,16 +77,16 @@ class EntropySteps:
     def decide(self, online: OnlineThreshold, learn: Learn) -> Iterator[Decisions]:
         """Yield the decisions on each batch by Eq. 1, from which it learns before the next one."""
         data, size = self.data, self.options.batch_size
-        for items, images in data.batches(in_batches(np.arange(len(data)), size)):
+        for items, images in data.batches(live.in_batches(np.arange(len(data)), size)):
             logits = self.logits(images)
-            class_index, u = zero_shot_scores(logits.detach(), data.match_bias)
+            class_index, u = live.zero_shot_scores(logits.detach(), data.match_bias)
             thresholds = online(u)
             learn(items, images, logits, u > thresholds)
             yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
-    def adapt(self, items: Items, logits: torch.Tensor, chosen: Mask) -> None:
+    def adapt(self, items: live.Items, logits: torch.Tensor, chosen: Mask) -> None:
         """Take a step on the mean entropy of the chosen (B,) samples of a batch, if any."""
         if chosen.any():
-            entropies = entropy(rows(logits, chosen))
+            entropies = live.entropy(live.rows(logits, chosen))
             self.data.watch(entropies, items[chosen], self.tower)
             self.adapted.step(entropies.mean())

@@ -21,32 +21,23 @@ from zsntta_cli.cache.answers import Answers
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.base import (
-    Adapted,
-    LiveData,
-    adapting,
-    entropy,
-    mean_entropy,
-    zero_shot_scores,
-)
+from zsntta_cli.methods.live import base as live
 from zsntta_cli.methods.live.settings import TPT
 from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.methods.live.views import load_views
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.methods.method import Live
 from zsntta_cli.settings.prompts import class_prompts
 
 _LARGE_ON_CPU = 16  # views in a pass: 1.3 times as fast as 63 for a ViT-B/16, as layers stay cached
 
 
-def run(
-    data: LiveData, options: TPT.Settings, threshold: ThresholdSettings
-) -> Generator[Decisions]:
+def run(method: Live) -> Generator[Decisions]:
     """Decide on every item; yield the items up to each one on which the prompt is tuned."""
-    stream = TunedStream(
-        data.stream, options, threshold, data.answers, data.truly_clean, data.match_bias
-    )
+    data, options = method.data, method.options
+    rule, clean = method.threshold.settings, data.truly_clean
+    stream = TunedStream(data.stream, options, rule, data.answers, clean, data.match_bias)
     start = 0
-    with adapting(data.encoder, []):  # everything is frozen, so there are no gradients
+    with live.adapting(data.encoder, []):  # everything is frozen, so there are no gradients
         tuning, items = PromptTuning(data, options), stream.unanswered
         views_of = load_views(data, items, options.views - 1, options.augmix, options.views_by)
         for item, views in views_of:
@@ -58,16 +49,16 @@ def run(
 
 def answer_of(logits: torch.Tensor) -> Answers:
     """The answer (5,) by the logits (1, C) of a tuned prompt."""
-    class_index, u = zero_shot_scores(logits)
+    class_index, u = live.zero_shot_scores(logits)
     best_logit, best_class = logits.max(dim=-1)
-    values = class_index[0], u[0], best_class.item(), best_logit.item(), entropy(logits).item()
+    values = class_index[0], u[0], best_class.item(), best_logit.item(), live.entropy(logits).item()
     return np.array(values, np.float64)
 
 
 class PromptTuning:
     """Classify a sample by a prompt that is tuned on its views and then reset."""
 
-    def __init__(self, data: LiveData, options: TPT.Settings) -> None:
+    def __init__(self, data: live.LiveData, options: TPT.Settings) -> None:
         self._data, self._options = data, options
         self._tokens, self._context = prompt_context(data.encoder, data.prompt, data.class_names)
         self._initial_text = data.text_features()
@@ -84,7 +75,7 @@ class PromptTuning:
             encoded = [data.encoder.image_features(part) for part in parts]
         features = torch.cat([image_feature, *encoded])
         # The views of lowest entropy by the initial prompt.
-        entropies = entropy(data.logits(features, self._initial_text))
+        entropies = live.entropy(data.logits(features, self._initial_text))
         confident = entropies.argsort()[: max(1, int(len(features) * self._options.keep))]
         return data.logits(image_feature, self._tuned_text(features[confident]))
 
@@ -93,10 +84,10 @@ class PromptTuning:
         encoder, options = self._data.encoder, self._options
         context = self._context.clone().requires_grad_()
         adam = partial(torch.optim.AdamW, lr=options.learning_rate)
-        adapted = Adapted([context], encoder.identity["precision"], adam)
+        adapted = live.Adapted([context], encoder.identity["precision"], adam)
         for _ in range(options.steps):
             text = encoder.text.features(self._tokens, context)
-            adapted.step(mean_entropy(self._data.logits(features, text)))
+            adapted.step(live.mean_entropy(self._data.logits(features, text)))
         with torch.no_grad():
             return encoder.text.features(self._tokens, context)
 

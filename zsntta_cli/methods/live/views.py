@@ -20,7 +20,7 @@ from PIL import Image, ImageOps
 
 from zsntta_cli.datasets.images import UNREADABLE
 from zsntta_cli.encoders.batches import unreadable
-from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live import base as live
 from zsntta_cli.methods.live.settings import BY_IMAGE
 
 _AREA = (0.08, 1.0)  # of a crop, as a share of the image
@@ -34,7 +34,7 @@ Picture = Image.Image
 
 
 def load_views(
-    data: LiveData, items: NDArray[np.int64], count: int, augmix: bool, by: str = BY_IMAGE
+    data: live.LiveData, items: NDArray[np.int64], count: int, augmix: bool, by: str = BY_IMAGE
 ) -> Iterator[tuple[int, torch.Tensor]]:
     """Yield each item and its views (count, 3, H, W), which threads make ahead.
 

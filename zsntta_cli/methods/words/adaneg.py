@@ -24,8 +24,8 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import GAP, WORDS, Method, amount, count, share
 from zsntta_cli.methods.scores import Features, cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.words import vocabulary
 from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
-from zsntta_cli.methods.words.vocabulary import logit_blocks, surely_id_or_noise
 
 
 class AdaNeg(Method):
@@ -61,19 +61,17 @@ class AdaNeg(Method):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff 1 - S / (1 + λ) is above its threshold; name by both softmaxes."""
-        o, weight = self.options, self.options.adaneg_text
+        o, weight, known = self.options, self.options.adaneg_text, items.injected
         score, class_index = np.empty(len(items)), np.empty(len(items), np.int32)
-        for block, logits in logit_blocks(items.features(), self.text, items.logit_scale):
-            by_text, injected = (
-                self.vocabulary.id_share(logits).astype(float),
-                items.injected[block],
-            )
+        scale = items.logit_scale
+        for block, logits in vocabulary.logit_blocks(items.features(), self.text, scale):
+            by_text = self.vocabulary.id_share(logits).astype(float)
             threshold = self.text_threshold(1 - by_text, learn)
             if o.adaneg_sure is not None:
                 threshold = np.full(len(by_text), 1 - o.adaneg_sure)
-            is_id, is_noise = surely_id_or_noise(1 - by_text, threshold, o.gap)
-            is_noise = (is_noise | injected) & learn
-            seen = self._by_proxies(items.part(block), logits, is_id & ~injected & learn, is_noise)
+            is_id, is_noise = vocabulary.surely_id_or_noise(1 - by_text, threshold, o.gap)
+            is_id, is_noise = is_id & ~known[block] & learn, (is_noise | known[block]) & learn
+            seen = self._by_proxies(items.part(block), logits, is_id, is_noise)
             score[block] = self.vocabulary.id_share(seen) + weight * by_text
             both = softmax(logits) + weight * softmax(seen)
             class_index[block] = both[:, : self.classes].argmax(axis=1)

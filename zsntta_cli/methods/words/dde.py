@@ -26,15 +26,7 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import frozen
 from zsntta_cli.methods.method import AT_ONCE, WORDS, Method, amount, choice, count, share
 from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits, softmax
-from zsntta_cli.methods.words.vocabulary import (
-    Recent,
-    WordSettings,
-    activations,
-    largest,
-    logit_blocks,
-    mined_words,
-    names_and_words,
-)
+from zsntta_cli.methods.words import vocabulary
 from zsntta_cli.settings.options import option
 
 _FIRST_NOISE = 15  # words in place of the paper's noise images
@@ -86,7 +78,7 @@ class DDE(Method):
     """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes."""
 
     @dataclass(frozen=True)
-    class Settings(WordSettings):
+    class Settings(vocabulary.WordSettings):
         # The paper chooses the number of words and the gate for each set. These are ImageNet's, but
         # with 100 words for other sets.
         batch_size: int = count(256, AT_ONCE)
@@ -120,14 +112,14 @@ class DDE(Method):
         self.fixed = threshold.fixed is not None
         self.is_exact = settings.dde_cells == "exact" and not self.fixed
         self.queue, self.latest = np.empty(0), 0.5  # the last N_q noise scores, their exact split
-        names, words = names_and_words(data)[0], mined_words(data, settings)
+        names, words = vocabulary.names_and_words(data)[0], vocabulary.mined_words(data, settings)
         self.text, self.classes = np.concatenate([names, words]), len(names)
         self.copies = 2 if settings.dde_doubled else 1
-        self.id, self.noise = (Recent(settings.dde_cache, len(words)) for _ in "+-")
+        self.id, self.noise = (vocabulary.Recent(settings.dde_cache, len(words)) for _ in "+-")
         first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
         for cache, rows in ((self.id, names), (self.noise, words[first])):
-            for _, logits in logit_blocks(rows, self.text, data.logit_scale):
-                cache.add(activations(logits, self.classes, self.copies))
+            for _, logits in vocabulary.logit_blocks(rows, self.text, data.logit_scale):
+                cache.add(vocabulary.activations(logits, self.classes, self.copies))
         # The Gaussians of the most probable classes, and of the second ones if they count.
         texts = data.text_features.astype(np.float64)
         has_second = settings.dde_exclusion > 0 and len(texts) > 1
@@ -161,7 +153,7 @@ class DDE(Method):
         u = self._words_share(logits, noise_mean - id_mean)
         if not learn:
             return u
-        shown = activations(logits, self.classes, self.copies)
+        shown = vocabulary.activations(logits, self.classes, self.copies)
         is_id = (1 - u > (1 + self.options.dde_gate) / 2) & ~items.injected
         is_noise = (1 - u < _SURELY_NOISE) | items.injected
         id_mean, noise_mean = _moved(id_mean, shown[is_id]), _moved(noise_mean, shown[is_noise])
@@ -172,7 +164,9 @@ class DDE(Method):
     def _words_share(self, logits: Features, difference: Floats) -> Floats:
         """The share (B,) of the M̂ most activated words in the softmax over these and the names."""
         count = min(self.options.dde_words, self.copies * len(difference))
-        order = np.repeat(largest(difference, -(-count // self.copies)), self.copies)[:count]
+        order = np.repeat(vocabulary.largest(difference, -(-count // self.copies)), self.copies)[
+            :count
+        ]
         negatives = logits[:, self.classes + order]
         both = np.concatenate([logits[:, : self.classes], negatives], axis=1).astype(np.float64)
         return np.asarray(softmax(both)[:, self.classes :].sum(axis=1))

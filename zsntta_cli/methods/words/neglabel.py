@@ -8,7 +8,7 @@ import numpy as np
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.method import FROZEN, WORD_LIST, WORDS, Method, choice, count, part, share
 from zsntta_cli.methods.scores import Features, Floats, energy
-from zsntta_cli.methods.words.vocabulary import WordSettings, mined_words, names_and_words
+from zsntta_cli.methods.words import vocabulary
 from zsntta_cli.settings.options import option
 
 _SURE = 80.0  # largest log odds: single precision can hold the exponential
@@ -27,7 +27,7 @@ class Vocabulary:
 
     def __init__(self, data: StreamData, options: "NegLabel.Settings") -> None:
         """Make the vocabulary of a stream's names and mined words."""
-        names, far = names_and_words(data)[0], mined_words(data, options)
+        names, far = vocabulary.names_and_words(data)[0], vocabulary.mined_words(data, options)
         number, rows = min(options.groups, len(far)), np.arange(len(far))
         sizes = [len(group) for group in np.array_split(rows, number)]
         if options.grouping == "random":  # of one size, in one order for all seeds, as released
@@ -57,7 +57,7 @@ class NegLabel(Method):
     """NegLabel, arXiv 2403.20078: the class names against words that are far from them."""
 
     @dataclass(frozen=True)
-    class Settings(WordSettings):
+    class Settings(vocabulary.WordSettings):
         groups: int = count(100, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouped("ranked")
         # By the mean a group has the weight of C words, whatever its size.

@@ -22,23 +22,14 @@ import numpy as np
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROZEN, GAP, WORDS, Method, amount, choice, count, share
 from zsntta_cli.methods.scores import Features
-from zsntta_cli.methods.words.vocabulary import (
-    Recent,
-    WordSettings,
-    activations,
-    largest,
-    logit_blocks,
-    mined_words,
-    names_and_words,
-    surely_id_or_noise,
-)
+from zsntta_cli.methods.words import vocabulary
 
 
 class TANL(Method):
     """TANL, arXiv 2603.25250: the words that noise activates more than ID images do."""
 
     @dataclass(frozen=True)
-    class Settings(WordSettings):
+    class Settings(vocabulary.WordSettings):
         tanl_candidates: str = choice(
             "Words that may be activated: all, or those mined.", "all", "mined"
         )
@@ -60,21 +51,23 @@ class TANL(Method):
 
     def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
         super().__init__(data, settings, threshold)
-        names, words = names_and_words(data)
+        names, words = vocabulary.names_and_words(data)
         if settings.tanl_candidates == "mined":
-            words = mined_words(data, settings)
+            words = vocabulary.mined_words(data, settings)
         self.text, self.classes = np.concatenate([names, words]), len(names)
-        self.id, self.noise = (Recent(settings.tanl_ring, len(words)) for _ in "+-")
+        self.id, self.noise = (vocabulary.Recent(settings.tanl_ring, len(words)) for _ in "+-")
         shuffled = names[np.random.default_rng(0).permutation(len(names))]  # alike for all seeds
-        for _, logits in logit_blocks(shuffled, self.text, data.logit_scale):
-            self.id.add(activations(logits, self.classes))
+        for _, logits in vocabulary.logit_blocks(shuffled, self.text, data.logit_scale):
+            self.id.add(vocabulary.activations(logits, self.classes))
         self._choose()
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff u = 1 - S is above its online threshold; keep ZS-CLIP's class."""
         u, own = np.empty(len(items)), np.empty(len(items))
-        for block, logits in logit_blocks(items.features(), self.text, items.logit_scale):
-            shown = activations(logits, self.classes)
+        for block, logits in vocabulary.logit_blocks(
+            items.features(), self.text, items.logit_scale
+        ):
+            shown = vocabulary.activations(logits, self.classes)
             for i, t in enumerate(range(block.start, block.stop)):
                 u[t] = 1 - self._score(logits[i])
                 own[t : t + 1] = self.threshold(u[t : t + 1], learn)
@@ -98,7 +91,7 @@ class TANL(Method):
 
     def _learn(self, shown: Features, u: float, threshold: float, injected: bool) -> None:
         """Keep an item's activations (1, M) if it is surely noise, or surely ID."""
-        is_id, is_noise = surely_id_or_noise(u, threshold, self.options.gap)
+        is_id, is_noise = vocabulary.surely_id_or_noise(u, threshold, self.options.gap)
         if is_noise or injected:
             self.noise.add(shown)
         elif is_id:
@@ -109,4 +102,4 @@ class TANL(Method):
     def _choose(self) -> None:
         """The B words with the largest difference of means are the next item's negatives."""
         difference = self.noise.mean - self.id.mean
-        self.order = largest(difference, min(self.options.tanl_words, len(difference)))
+        self.order = vocabulary.largest(difference, min(self.options.tanl_words, len(difference)))
