@@ -8,18 +8,16 @@ import pytest
 import released
 import torch
 import towers
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from made import CONFIG, PROMPT
 from PIL import Image
 from streams import of_features
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.errors import EncoderError, SettingsError
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
-from zsntta_cli.methods.live import base, sotta, tpt, views
+from zsntta_cli.methods.live import base, tpt, views
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import is_tuned
 from zsntta_cli.settings import EncoderChoice
@@ -222,64 +220,6 @@ def test_on_a_gpu(precision, registered, weights):
 
 
 # Their parts
-
-
-def test_entropy_by_hand():
-    logits = torch.tensor([[0.0, 0.0], [np.log(3.0), 0.0]])
-    hand = [np.log(2), -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))]
-    np.testing.assert_allclose(base.entropy(logits), hand, rtol=1e-6)
-    inside = -(0.75 * np.log(0.76) + 0.25 * np.log(0.26))
-    np.testing.assert_allclose(base.entropy(logits, 0.01)[1], inside, rtol=1e-6)
-
-
-def test_gradients_of_half_precision_are_scaled_and_overflow_is_no_step():
-    weight = torch.zeros(2, requires_grad=True)
-    adapted = base.Adapted([weight], "fp16", lambda masters: torch.optim.SGD(masters, 1.0))
-    tiny_slope = torch.tensor(1e-7)  # its product with an incoming 1 vanishes in half precision
-    loss = ((weight * tiny_slope).half().float()).sum()
-    assert adapted.backward(loss)
-    np.testing.assert_allclose(weight.grad, [1e-7, 1e-7], rtol=1e-3)
-    assert not adapted.backward((weight * 1e38).sum() * 1e3)
-    assert adapted.backward(weight.sum())
-    np.testing.assert_allclose(weight.grad, [1, 1])
-    assert adapted._scale == 2.0**11
-
-
-def test_only_normalisation_layers_are_adapted(clip, tiny):
-    names = base.norm_layers(clip.model.visual)
-    assert len(names) == 2 * 12 + 2
-    assert {"ln_pre", "ln_post"} <= set(names)
-    left_out = set(names) - set(sotta.adapted_layers(clip.model.visual))
-    assert {name.split(".")[2] for name in left_out} == {"9", "10", "11"}
-    resnet = base.norm_layers(tiny.model.visual)
-    assert base.batch_norms(tiny.model.visual)
-    left_out = set(resnet) - set(sotta.adapted_layers(tiny.model.visual))
-    assert left_out
-    assert all("layer4" in name for name in left_out)
-    with pytest.raises(EncoderError, match="no normalisation layers"):
-        base.norm_layers(torch.nn.Linear(2, 2))
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    classes=st.lists(st.integers(0, 4), min_size=1, max_size=60),
-    capacity=st.integers(1, 12),
-    seed=st.integers(0, 9),
-)
-def test_the_memory_is_bounded_and_balanced(classes, capacity, seed):
-    memory = sotta.SottaMemory(capacity, seed)
-    for item, class_index in enumerate(classes):
-        before = [s.class_index for s in memory.samples]
-        memory.add(sotta.Remembered(item, class_index, torch.empty(0)))
-        assert len(memory.samples) == min(item + 1, capacity)
-        assert memory.samples[-1].item == item
-        if len(before) == capacity:
-            most = max(before.count(c) for c in before)
-            after = [s.class_index for s in memory.samples[:-1]]
-            (gone,) = [c for c in set(before) if before.count(c) > after.count(c)]
-            assert before.count(gone) == most
-            if before.count(class_index) == most:
-                assert gone == class_index
 
 
 def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 import towers
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from towers import (
     assert_later_items_change_nothing,
     assert_norms_change_alone,
@@ -19,7 +17,6 @@ from towers import (
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.live import rosita
-from zsntta_cli.settings import ThresholdSettings
 
 COUNT = 60
 QUICK = {"learning_rate": 0.02, "rosita_neighbours": 2, "rosita_undesired": 8}
@@ -80,21 +77,3 @@ def cosines(encoder, data, image):
 
 
 # Its parts
-
-
-@given(
-    st.lists(st.integers(-20, 60), min_size=1, max_size=40),
-    st.integers(1, 12),
-)
-@settings(max_examples=60)
-def test_the_split_and_its_means_by_hand(hundredths, queue):
-    split, seen = rosita.CosineSplit(ThresholdSettings(queue=queue)), []
-    for value in hundredths:
-        cosine = value / 100 + 0.0037
-        seen = [*seen, cosine][-queue:]
-        threshold, below, above = split(cosine)
-        high, low = ([s for s in seen if (s >= threshold) == side] for side in (True, False))
-        if high and low:
-            np.testing.assert_allclose([below, above], [np.mean(low), np.mean(high)])
-        else:
-            assert np.isnan([below, above]).all()
