@@ -7,10 +7,10 @@ your own methods to METHODS, and see with `check_method` whether one is honest. 
 at its first use, so importing the package imports neither NumPy nor torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing itself is imported when it is needed
 if TYPE_CHECKING:
+    from typing import Any
+
     from zsntta_cli.detection.detector import Detector
     from zsntta_cli.detection.encoding import encode
     from zsntta_cli.detection.verdicts import Verdicts
@@ -59,8 +59,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import a public name at its first use (PEP 562)."""
+    from importlib import import_module
+
     if name == "scores":
         return import_module(f"{__name__}.methods.scores")
     if name in _HOMES:

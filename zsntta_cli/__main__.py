@@ -1,23 +1,39 @@
 """The command `zsntta`, also as `python -m zsntta_cli`, and what happens before and after it."""
 
-import atexit
-import contextlib
-import gc
-import io
 import os
 import signal
 import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False  # nothing that takes time to import before Ctrl-C is taken care of
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
 
 _SELDOM = 50_000  # objects between searches for cycles: with Python's 700 a replay takes 1.3 times
 
 
+def _stop(_signal: int = 0, _frame: "FrameType | None" = None) -> "NoReturn":
+    os.write(2, b"interrupted.\n")
+    os._exit(130)
+
+
+# Until a command runs, Ctrl-C ends the process at once: as an exception it would be raised amid the
+# import of a library, which may turn it into any other error.
+_IS_USUAL = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # and not ignored
+if _IS_USUAL:
+    signal.signal(signal.SIGINT, _stop)
+
+
 def main() -> None:
     """Run the command line; whatever ends the program, it says so in one line."""
+    import atexit
+    import gc
+    import io
+
     gc.set_threshold(_SELDOM)
-    atexit.register(_leave)
+    # The search for cycles at the end takes 30 ms, and all memory is freed anyway; with torch it is
+    # needed, as its libraries report objects that are left over.
+    atexit.register(lambda: None if "torch" in sys.modules else gc.freeze())
     sys.stdout = sys.stdout or io.StringIO()  # None if it is closed, as by `>&-`
     sys.stderr = sys.stderr or io.StringIO()
     if os.name != "posix":
@@ -25,60 +41,28 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        command = _loaded()
+        from zsntta_cli.cli import main as command
+        from zsntta_cli.cli import program
+
+        if not any(word.startswith("--plugin") for word in sys.argv):  # which adds options to them
+            program(sys.argv[1:])
+        if _IS_USUAL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            sys.unraisablehook = _interrupt_again
         try:
             command()
         finally:
             sys.stdout.flush()
-    except KeyboardInterrupt:  # before a command runs, while its options are made
-        _stop(signal.SIGINT, None)
-    except RuntimeError as error:  # as Python 3.11 wraps Ctrl-C where a class is made
-        if _comes_of_interrupt(error):
-            _stop(signal.SIGINT, None)
-        raise
-    except (OSError, MemoryError, ImportError) as error:
-        if _comes_of_interrupt(error):
-            _stop(signal.SIGINT, None)
-        if "--debug" in sys.argv:
+    except (Exception, KeyboardInterrupt) as error:
+        cause: BaseException | None = error
+        while cause and not isinstance(cause, KeyboardInterrupt):  # a library made an error of it
+            cause = cause.__cause__ or cause.__context__
+        if cause:
+            _stop()
+        if "--debug" in sys.argv or not isinstance(error, OSError | MemoryError | ImportError):
             raise
         _end(error)
-
-
-def _leave() -> None:
-    """Skip the search for cycles at the end, which takes 30 ms: all memory is freed anyway.
-
-    With torch the search is needed, as its libraries report objects that are left over.
-    """
-    if "torch" not in sys.modules:
-        gc.freeze()
-
-
-def _loaded() -> Callable[[], None]:
-    """Import the command line with the command; Ctrl-C meanwhile ends the process at once.
-
-    As an exception, Ctrl-C would be raised amid a library's import, which may turn it into any
-    other error.
-    """
-    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if is_usual:  # and not ignored, as in the background
-        signal.signal(signal.SIGINT, _stop)
-    from zsntta_cli.cli import main as command
-    from zsntta_cli.cli import program
-
-    if not any(word.startswith("--plugin") for word in sys.argv):  # which adds options to them
-        program(sys.argv[1:])
-    if is_usual:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-        sys.unraisablehook = _interrupt_again
-    return command
-
-
-def _comes_of_interrupt(error: BaseException | None) -> bool:
-    """Whether a library that was being imported has made an error of Ctrl-C."""
-    while error and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
@@ -92,13 +76,10 @@ def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(unraisable)
 
 
-def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
-    os.write(2, b"interrupted.\n")
-    os._exit(130)
-
-
-def _end(error: OSError | MemoryError | ImportError) -> NoReturn:
+def _end(error: Exception) -> "NoReturn":
     """End with one line on an error that no command words: a full disk, a missing library."""
+    import contextlib
+
     from zsntta_cli.errors import first_line
 
     reason = "there is not enough memory" if isinstance(error, MemoryError) else first_line(error)

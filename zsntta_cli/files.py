@@ -9,18 +9,17 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import re
 import secrets
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 
 _PREFIX, _SUFFIX = ".zsntta-", ".tmp"
-_OWN_FOLDER = re.compile(r"\.zsntta-[0-9a-f]{16}\.tmp")
 
 
 def checked_path(value: str | Path, what: str) -> Path:
@@ -71,11 +70,26 @@ def whole_file(path: Path) -> Iterator[Path]:
                 take_name(temporary, target)
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a small file, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def take_name(finished: Path, path: Path) -> None:
     """Give a finished file its final name, once its content is durable."""
     sync(finished)
     os.replace(finished, path)
     sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Make the content of a file, or the entries of a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def check_target(path: Path) -> bool:
@@ -100,17 +114,7 @@ def scratch(folder: Path, is_folder: bool = False) -> Iterator[Path]:
 
     It is locked while its writer lives. What killed writers left there is removed first.
     """
-    sweep(folder)
-    path, descriptor = _locked(folder, is_folder)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True) if is_folder else path.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _locked(folder: Path, is_folder: bool) -> tuple[Path, int]:
-    """A new file or folder that nobody else can sweep, and its descriptor."""
+    _sweep(folder)
     while True:
         path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
         path.mkdir() if is_folder else path.touch(exist_ok=False)
@@ -119,22 +123,24 @@ def _locked(folder: Path, is_folder: bool) -> tuple[Path, int]:
             with contextlib.suppress(OSError):  # without locks here, nobody can sweep it either
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if path.exists():  # it was not swept before it was locked
-                return path, descriptor
+                break
             os.close(descriptor)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True) if is_folder else path.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what killed writers left: temporary files of this user that nobody has locked."""
-    for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+def _sweep(folder: Path) -> None:
+    """Remove what killed writers left: what this user has made under such a name, not locked."""
+    for path in folder.glob(f"{_PREFIX}{'[0-9a-f]' * 16}{_SUFFIX}"):
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
-                status = os.fstat(descriptor)
-                is_folder = stat.S_ISDIR(status.st_mode) and bool(_OWN_FOLDER.fullmatch(path.name))
-                is_own = status.st_uid == os.geteuid()
-                if is_own and (is_folder or stat.S_ISREG(status.st_mode)):
+                if os.fstat(descriptor).st_uid == os.geteuid():
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(path) if is_folder else path.unlink()
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
             finally:
                 os.close(descriptor)
 
@@ -145,22 +151,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file, whole or not at all."""
-    with whole_file(path) as temporary:
-        temporary.write_bytes(content)
-
-
-def sync(path: Path) -> None:
-    """Make the content of a file, or the entries of a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def open_regular(path: Path) -> int:
+def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading; a pipe or a device may never end, or never begin.
 
     Raises:
@@ -168,14 +159,14 @@ def open_regular(path: Path) -> int:
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
+        return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     raise OSError("it is no regular file")
 
 
 def input_size(path: Path) -> int:
     """The size in bytes of a regular file that can be read: OSError if it is none."""
-    with os.fdopen(open_regular(path), "rb") as file:
+    with open_regular(path) as file:
         return os.fstat(file.fileno()).st_size
 
 
@@ -185,7 +176,7 @@ def read_input(path: Path, most: int) -> bytes:
     Raises:
         OSError: it cannot be read, is no regular file, or has more than `most` bytes.
     """
-    with os.fdopen(open_regular(path), "rb") as file:
+    with open_regular(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
         raise OSError(f"it has more than {most:,} bytes")

@@ -84,7 +84,7 @@ def test_what_needs_no_torch_and_no_drawing_loads_none(tmp_path, line, allowed):
 METHOD_FILES = {  # what a named method has, beside what all share
     "adand": {"detectors.adand"},
     "tda": {"classifiers.adapting", "classifiers.tda"},
-    "oodd": {"detectors.oodd", "ood_scores"},
+    "oodd": {"detectors.oodd"},
     "adand+dmn": {"detectors.adand", "classifiers.adapting", "classifiers.dmn"},
 }
 SHARED_FILES = {

@@ -81,24 +81,20 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _load_scripts(scripts: list[Path] | None) -> None:
-    """Load scripts of the user's own, before a command looks at what they add."""
-    for script in scripts or ():
-        load_script(script)
-
-
 def _main(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
     plugin: list[Path] | None = typer.Option(
-        None, "--plugin", callback=_load_scripts, metavar="FILE.py",
+        None, "--plugin", metavar="FILE.py",
         help="A script that adds methods or data sets (docs/extending.md).",
     ),
 ) -> None:  # fmt: skip
-    del version, plugin  # their callbacks do it
+    del version  # its callback does it
     Debugging.is_on = debug
+    for script in plugin or ():  # before a command looks at what they add
+        load_script(script)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +19,7 @@ from zsntta_cli.cli.options import (
     option,
 )
 from zsntta_cli.cli.values import cached_sets
-from zsntta_cli.errors import DatasetError, SettingsError, counted, short
+from zsntta_cli.errors import DatasetError, SettingsError, counted, printable, short
 from zsntta_cli.settings import MOST_MEGAPIXELS, ExtractSettings
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from zsntta_cli.detection.verdicts import Row
 
 FOUND = 3  # exit code of --fail-on-noise
-_AT_ONCE = 500  # rows between two looks whether anybody still reads
 _PANELS = ("Images and their classes", "Decision", "Result")
 _images, _decision, _result = (partial(option, panel=panel) for panel in _PANELS)
 
@@ -119,7 +117,7 @@ def detect(
     from zsntta_cli.detection.names import read_classes, typed_classes
     from zsntta_cli.detection.run import Request, detect_run
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.verdicts import SHOWN, Facts, summary
+    from zsntta_cli.report.verdicts import SHOWN, Facts, draw, summary
 
     _check_outputs(output, review, copy_to)
     names = read_classes(classes_file) if classes_file else ()
@@ -136,13 +134,22 @@ def detect(
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
     with encoding.store, limited_to(max_megapixels):
         run = detect_run(request, encoding, corrected)
-        screen = Screen(print0, bool(output), not (output or copy_to or review), request.on_arrival)
         pairs: list[tuple[Photo, Row]] = []
-        is_whole = True
+        # On a terminal, a table at the end, or lines as images are decided on arrival.
+        has_table = not print0 and not request.on_arrival and sys.stdout.isatty()
+        is_whole, is_read = True, True  # all images; by somebody, on standard output
         try:
             for photos, decided in run.batches():
                 pairs += zip(photos, decided, strict=True)
-                screen.show([row for row in decided if only in (None, row["answer"])])
+                wanted_rows = [row for row in decided if only in (None, row["answer"])]
+                if is_read and not has_table:
+                    try:
+                        typer.echo(_text(wanted_rows, print0, bool(output)), nl=False)
+                    except BrokenPipeError:  # whoever closes it early has seen enough
+                        drop_unwritten()
+                        is_read = False
+                        if not (output or copy_to or review):
+                            raise typer.Exit(0) from None
         except KeyboardInterrupt:  # what was decided on arrival stays decided
             if not request.on_arrival:
                 raise
@@ -161,7 +168,9 @@ def detect(
             from zsntta_cli.report.review.review import write_review
 
             write_review(review, pairs, run.detector.names, facts)
-    shown = SHOWN if screen.show_table([row for _, row in wanted]) else 0
+    table = draw(row for _, row in wanted) if has_table else ""
+    typer.echo(table, nl=False)
+    shown = SHOWN if table else 0
     for line in (*summary(rows, facts, shown), *(corrected.notes() if corrected else ())):
         say(line, err=True)
     if not is_whole:
@@ -211,59 +220,16 @@ def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | Non
                 )
 
 
-@dataclass
-class Screen:
-    """Standard output: on a terminal a table at the end, or lines as images are decided on arrival.
+def _text(rows: "Sequence[Row]", print0: bool, has_file: bool) -> bytes:
+    """Rows as standard output has them: paths; lines on a terminal, as JSON Lines elsewhere.
 
-    Else it has rows as JSON Lines; `print0`: paths. With a file of rows it has none.
+    With a file of rows it has none.
     """
+    from zsntta_cli.report.verdicts import json_lines, line
 
-    print0: bool
-    has_file: bool
-    is_alone: bool  # nothing else is written
-    is_live: bool
-    is_read: bool = True  # whether somebody reads standard output
-
-    @property
-    def has_table(self) -> bool:
-        """Whether the rows are shown as a table, at the end."""
-        return not self.print0 and not self.is_live and sys.stdout.isatty()
-
-    def show(self, rows: "Sequence[Row]") -> None:
-        """Show rows, if no table is to have them."""
-        for start in range(0, 0 if self.has_table else len(rows), _AT_ONCE):
-            self._tell(partial(self._write, rows[start : start + _AT_ONCE]))
-
-    def show_table(self, rows: "Sequence[Row]") -> bool:
-        """Show the table of all rows, if there is one."""
-        from zsntta_cli.report.verdicts import draw
-
-        table = draw(rows) if self.has_table else ""
-        if table:
-            self._tell(lambda: typer.echo(table, nl=False))
-        return bool(table)
-
-    def _tell(self, write: Callable[[], None]) -> None:
-        """Write to standard output; whoever closes it early has seen enough."""
-        if not self.is_read:
-            return
-        try:
-            write()
-        except BrokenPipeError:
-            drop_unwritten()
-            self.is_read = False
-            if self.is_alone:
-                raise typer.Exit(0) from None
-
-    def _write(self, rows: "Sequence[Row]") -> None:
-        from zsntta_cli.report.verdicts import json_lines, line
-
-        if self.print0:
-            sources = (os.fsencode(row["source"]) for row in rows if row["error"] is None)
-            typer.echo(b"".join(source + b"\0" for source in sources), nl=False)
-        elif not sys.stdout.isatty():
-            typer.echo(b"" if self.has_file else json_lines(rows), nl=False)
-        else:
-            for row in rows:
-                if row["answer"] != "clean":
-                    say(line(row))
+    if print0:
+        return b"".join(os.fsencode(r["source"]) + b"\0" for r in rows if r["error"] is None)
+    if sys.stdout.isatty():
+        lines = (printable(line(row)) for row in rows if row["answer"] != "clean")
+        return "".join(f"{one}\n" for one in lines).encode()
+    return b"" if has_file else json_lines(rows)

@@ -48,7 +48,7 @@ _ADD = """
 def is_store(path: Path) -> bool:
     """Whether a file begins as a store does; what cannot be read is for its reader to say."""
     try:
-        with open(open_regular(path), "rb") as file:
+        with open_regular(path) as file:
             return file.read(len(_BEGINS)) == _BEGINS
     except OSError:
         return False
