@@ -8,16 +8,14 @@ The embedded encoder, `shapes` against `glyphs` at 25 % noise, clean at first (`
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib import pyplot
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
-from zsntta_cli.simulation.stream import ID, build_stream
+from zsntta_cli.simulation.stream import ID
 
 _ITEMS = 6_000  # of the stream, every one of which would be a cloud
 _CLEAN, _NOISY, _LINE = "#0072b2", "#d55e00", "#222222"  # told apart by colour-blind readers too
@@ -28,16 +26,12 @@ def main(root: Path, target: Path) -> None:
     run = build_run(
         "cull", "tiny", "shapes", "glyphs", "a photo of a {}.", order="late", ratio=0.25
     )
-    simulator = Simulator(root)
-    sources = simulator._library.sources(run)
-    stream = build_stream(run.stream, *sources.sizes, sources.id_set.labels)
-    pool = simulator._pool(run.encoder, run.prompt, *(source.name for source in sources.present))
-    index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
-    data = pool.part(index)
-    decided: Any = METHODS["cull"](data, run.options, run.threshold).push(data)
+    replay = Simulator(root).replay(run)
+    stream, decided = replay.stream, replay.decisions
+    assert decided.detector_threshold is not None
     scores, thresholds = 1 - decided.id_score, decided.detector_threshold
     scores[np.isnan(thresholds)] = np.nan  # as long as ZS-CLIP decides
-    drawn = np.sort(np.random.default_rng(0).permutation(len(index))[:_ITEMS])
+    drawn = np.sort(np.random.default_rng(0).permutation(len(stream))[:_ITEMS])
     matplotlib.rcParams.update({"svg.hashsalt": "zsntta", "font.size": 9})
     figure, above = pyplot.subplots(figsize=(7.2, 3.4), layout="constrained")
     for is_id, colour, marker, label in (

@@ -28,7 +28,6 @@ from zsntta_cli.detection.detector import fewest_for, passes_for
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
-from zsntta_cli.simulation.stream import ID
 
 
 def pickled(one):
@@ -42,9 +41,8 @@ def test_what_is_measured_is_what_is_served(cache, method):
         method, "tiny", "shapes", "glyphs", "a photo of a {}.", noise="none", **SMALL[method]
     )
     replay = Simulator(cache).replay(run)
-    id_set, ood_set, stream = replay.sources.id_set, replay.sources.ood_set, replay.stream
-    rows = [(id_set if k == ID else ood_set).image_features[i]
-            for k, i in zip(stream.kind, stream.row, strict=True)]  # fmt: skip
+    files, stream, id_set = replay.sources.files, replay.stream, replay.sources.id_set
+    rows = [files[k].image_features[i] for k, i in zip(stream.kind, stream.row, strict=True)]
     text = id_set.texts["a photo of a {}."].features
     online = Detector(
         text, id_set.identity["logit_scale"], method=method, generic=id_set.generic,

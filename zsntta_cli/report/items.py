@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import store
 from zsntta_cli.files import write_whole
 from zsntta_cli.simulation.record import Replay
-from zsntta_cli.simulation.stream import ID, NOISE, OOD
+from zsntta_cli.simulation.stream import NOISE, OOD
 
 
 def write_scores(path: Path, replay: Replay) -> None:
@@ -44,9 +44,9 @@ def score_columns(replay: Replay) -> dict[str, NDArray[Any]]:
     if decisions.is_noise is not None:
         decision[decisions.is_noise] = "noise"
     ids = np.empty(len(stream), dtype=object)
-    for kind, file in ((ID, sources.id_set), (OOD, sources.ood_set), (NOISE, sources.noise)):
+    for kind, file in sources.files.items():
         mask = stream.kind == kind
-        if file and mask.any():
+        if mask.any():
             ids[mask] = np.array(store.read_sample_ids(file.path), object)[stream.row[mask]]
     nothing = np.full(len(stream), np.nan)
     zero_shot, detector = decisions.zero_shot_threshold, decisions.detector_threshold

@@ -116,10 +116,14 @@ def curves_of(replay: "Replay") -> dict[str, Any]:
             curves["gradients"] = {"item": steps.tolist(), **norms}
     names = replay.sources.id_set.class_names
     if len(names) <= MOST_CLASSES:
-        counts = class_counts(judged, len(names))._asdict()
-        lists = {k: counts[k] for k in ("images", "right", "noise", "confused_with")}
-        of_id = {k: of[:-1].tolist() for k, of in lists.items() if of is not None}
-        curves["classes"] = {"names": [*names], **of_id}
+        counts = class_counts(judged, len(names))
+        curves["classes"] = of_classes = {
+            "names": [*names], "images": counts.images[:-1].tolist(),
+            "right": counts.right[:-1].tolist(),
+        }  # fmt: skip
+        if counts.noise is not None:
+            of_classes["noise"] = counts.noise[:-1].tolist()
+        of_classes["confused_with"] = counts.confused_with[:-1].tolist()
     return curves
 
 

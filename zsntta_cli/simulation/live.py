@@ -35,7 +35,7 @@ from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
 from zsntta_cli.simulation.record import Made
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
-from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
+from zsntta_cli.simulation.stream import ID, Stream
 from zsntta_cli.simulation.tuned import match_bias, truly_clean
 
 _SCALE = 2.0**10  # of the entropies, against underflow in half precision; divided out again
@@ -97,13 +97,8 @@ class LiveSession:
         """
         encoder, gradients = self.encoder(sources.id_set), GradientNorms(stream)
         sets = {
-            kind: _images_of(source, self.settings, encoder.image_size)
-            for kind, source in (
-                (ID, sources.id_set),
-                (OOD, sources.ood_set),
-                (NOISE, sources.noise),
-            )
-            if source is not None
+            kind: _images_of(file, self.settings, encoder.image_size)
+            for kind, file in sources.files.items()
         }
         images, seeds = _stream_images(stream, sets)
         live = LiveData(

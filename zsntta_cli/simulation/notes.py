@@ -17,7 +17,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NATURAL, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, generic_of
-from zsntta_cli.simulation.stream import stream_sizes
+from zsntta_cli.simulation.stream import OOD, stream_sizes
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
@@ -120,7 +120,7 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, float(images))
-    if sources.ood_set and (common := overlap(sources.id_set, sources.ood_set)):
+    if n_ood and (common := overlap(sources.id_set, sources.files[OOD])):
         text = f"{pair} {common}: what is right for one counts as wrong for the other."
         yield RunNote("overlap", pair, text)
     if method.offline:

@@ -35,7 +35,7 @@ from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, mea
 from zsntta_cli.simulation.notes import RunNote, run_notes
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key, settings_of, source_digests
 from zsntta_cli.simulation.sources import Sources
-from zsntta_cli.simulation.stream import NOISE, OOD, Stream
+from zsntta_cli.simulation.stream import NOISE, Stream
 
 _KINDS = ("id", "ood", "noise")  # by ID, OOD, NOISE
 _GROUPS = ("accuracies", "detection", "flags")  # of metrics
@@ -262,9 +262,9 @@ class Replay:
         settings, sources, made = self.settings, self.sources, self.made
         counts = np.bincount(self.stream.kind, minlength=len(_KINDS)).tolist()
         repeated = {}
-        for kind, source in ((OOD, sources.ood_set), (NOISE, sources.noise)):
-            if source and counts[kind] > len(source):
-                repeated[source.name] = round(counts[kind] / len(source), 3)
+        for kind, file in sources.files.items():
+            if counts[kind] > len(file):
+                repeated[file.name] = round(counts[kind] / len(file), 3)
         return Record(
             settings=settings,
             **measure(self.judged),

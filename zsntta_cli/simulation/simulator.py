@@ -61,7 +61,7 @@ class Simulator:
         _check_fits(settings, sources.id_set)
         listed = sources.listed.rows if sources.listed else None
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels, listed)
-        names = tuple(source.name for source in sources.present)
+        names = tuple(file.name for file in sources.files.values())
         pool = self._pool(settings.encoder, settings.prompt, names)
         if more_text := self._library.more_text(settings):
             pool = pool.beside(more_text)

@@ -5,7 +5,7 @@ Their digests are known from their descriptions, before a run is made.
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.items import ListedItems, read_items
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import ID, Stream, stream_sizes
+from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream, stream_sizes
 
 MORE_TEXT, ITEMS = "more_text", "items"  # in digests
 _USUAL_WORDS = "wordnet"  # where several lists are cached: what NegLabel was published with
@@ -39,22 +39,21 @@ _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
 
 @dataclass(frozen=True)
 class Sources:
-    """The feature files of a stream: ID, OOD, injected noise."""
+    """The feature files of a stream, by kind: ID, and OOD and NOISE where it has any."""
 
-    id_set: Features
-    ood_set: Features | None
-    noise: Features | None
+    files: Mapping[int, Features]
     listed: ListedItems | None = None  # which images of the OOD set take part; None: drawn ones
 
     @property
-    def present(self) -> list[Features]:
-        """The feature files that the stream uses."""
-        return [s for s in (self.id_set, self.ood_set, self.noise) if s is not None]
+    def id_set(self) -> Features:
+        """The file of the ID set."""
+        return self.files[ID]
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """The number of images of each kind."""
-        return len(self.id_set), len(self.ood_set or ()), len(self.noise or ())
+        n_id, n_ood, n_noise = (len(self.files.get(kind, ())) for kind in (ID, OOD, NOISE))
+        return n_id, n_ood, n_noise
 
     def rows(self, stream: Stream) -> NDArray[np.int64]:
         """The rows (T,) of a stream's items among the images of the sets, one below the other."""
@@ -109,20 +108,19 @@ class Library:
             is_without = f"{counted(unlabelled, 'image')} of {len(id_set):,} without a label"
             what = is_without if id_set.class_names else "no class names"
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
-        ood_set = noise = listed = None
+        files, listed = {ID: id_set}, None
         if settings.ood_set and stream_sizes(stream, len(id_set), n_ood=1).wanted:
-            ood_set = self.read(encoder, settings.ood_set)
+            files[OOD] = self.read(encoder, settings.ood_set)
             if stream.ood_items:
                 folder = Path(stream.ood_items)
-                listed = self._items(folder, settings.id_set, ood_set, stream.ratio)
+                listed = self._items(folder, settings.id_set, files[OOD], stream.ratio)
         if stream.noise != NO_NOISE:
-            noise = self.read(encoder, noise_name(stream.noise))
-        sources = Sources(id_set, ood_set, noise, listed)
+            files[NOISE] = self.read(encoder, noise_name(stream.noise))
         then = f"extract it or {id_set.path} again"
-        for other in sources.present[1:]:
-            check_same(other.path, other.identity, id_set.identity, then=then)
+        for file in files.values():
+            check_same(file.path, file.identity, id_set.identity, then=then)
         self._text(encoder, settings.prompt, settings.id_set)
-        return sources
+        return Sources(files, listed)
 
     def digests(self, settings: RunSettings) -> dict[str, str]:
         """The digests of a run's inputs: of its files by name, and of how their features are read.
@@ -136,15 +134,15 @@ class Library:
             SettingsError, StoreError: the run cannot be made.
         """
         sources, more = self.sources(settings), self.more_text(settings)
-        id_set, *others = sources.present
+        id_set = sources.id_set
         model, of_text = id_set.model(settings.prompt), id_set.texts[settings.prompt].digest
         text = f"{of_text} {float(model['logit_scale'])!r} {id_set.normalized}"
         if model.get("logit_bias") is not None:
             text += f" {float(model['logit_bias'])!r}"
-        digests = {file.name: file.digest for file in sources.present}
+        digests = {file.name: file.digest for file in sources.files.values()}
         digests[f"text/{settings.id_set}"] = hashlib.sha256(text.encode()).hexdigest()
-        for file in others:
-            if file.normalized:
+        for kind, file in sources.files.items():
+            if kind != ID and file.normalized:
                 digests[f"norm/{file.name}"] = hashlib.sha256(b"normalized").hexdigest()
         if sources.listed:
             digests[f"{ITEMS}/{settings.ood_set}"] = sources.listed.digest
@@ -176,9 +174,8 @@ class Library:
     def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
         """The origins of the features of all sets that a run reads, by the files' names."""
         origins = {}
-        for file in self.sources(settings).present:
-            prompt = settings.prompt if file.name == settings.id_set else ""
-            origins[file.name] = origin_of(file, prompt)
+        for kind, file in self.sources(settings).files.items():
+            origins[file.name] = origin_of(file, settings.prompt if kind == ID else "")
         if METHODS[settings.method].needs == NEEDS_WORDS:
             for name, prompt in self._word_prompts(settings)[0].items():
                 file = self.read(settings.encoder, words_name(name))

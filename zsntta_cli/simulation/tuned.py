@@ -94,8 +94,8 @@ def _answer_files(
         return {}
     asked = question(run, sources.id_set.identity, digests)
     return {
-        source.name: AnswerFile(source.path, asked, source.digest, len(source))
-        for source in sources.present
+        file.name: AnswerFile(file.path, asked, file.digest, len(file))
+        for file in sources.files.values()
     }
 
 
