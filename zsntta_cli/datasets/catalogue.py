@@ -108,6 +108,7 @@ def _fault(line: object) -> str:
 
 ALIASES: dict[str, str] = {}  # what people type, by the name here
 CATALOGUE: dict[str, DatasetEntry] = {}
+BUILTIN: dict[str, DatasetEntry] = {}
 _rows = json.loads(Path(__file__).with_name("known_sets.json").read_text(encoding="utf-8"))
 for _name, _row in _rows.items():
     ALIASES.update(dict.fromkeys(_row.pop("aliases", ()), _name))
@@ -117,6 +118,7 @@ for _name, _row in _rows.items():
     _read = Reader(_row.pop("read"), {**_row.pop("with", {}), **_looked_in})
     _files = tuple(Download(**_file) for _file in _row.pop("files", ()))
     CATALOGUE[_name] = DatasetEntry(read=_read, files=_files, **_row)
-BUILTIN = {name: entry for name, entry in CATALOGUE.items() if not entry.layout}
+    if not CATALOGUE[_name].layout:
+        BUILTIN[_name] = CATALOGUE[_name]
 
 plugins.watch("data set", CATALOGUE, _fault, "zsntta.datasets")

@@ -5,7 +5,6 @@ name once it is whole and what its checksum says; a folder once all of it is the
 """
 
 import contextlib
-import gzip
 import hashlib
 import http.client
 import os
@@ -15,21 +14,20 @@ import tarfile
 import time
 import urllib.error
 import urllib.request
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
-from zsntta_cli.datasets.catalogue import DatasetEntry, Download
-from zsntta_cli.datasets.tree import BROKEN, COMPRESSED
+from zsntta_cli.datasets.catalogue import DatasetEntry
+from zsntta_cli.datasets.tree import BROKEN
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch, take_name, writing
 from zsntta_cli.progress import ConsoleReporter, Reporter
 
 _MEGABYTE = 10**6
-_ROOM = 1.3  # times a compressed archive's size: what its content takes, at most about
+_ROOM = 2.3  # times an archive's size: what it and its content take, at most about
 _BLOCK = 2**20  # bytes that are written at a time
 _SILENCE = 30  # seconds without a byte until a connection counts as cut
 _IN_VAIN = 5  # attempts in a row that bring nothing new, until it is given up
@@ -40,7 +38,7 @@ _ALL_THERE = 416  # the status where nothing lies behind the byte that is asked 
 
 def fetch(
     name: str, entry: DatasetEntry, root: Path, reporter: Reporter, mirror: str = ""
-) -> list[str]:
+) -> Iterator[str]:
     """Fetch what lacks of a known set: lines that say what is where.
 
     `mirror` is another address below which the files lie, each by its own name.
@@ -50,17 +48,40 @@ def fetch(
         StoreError: it cannot be written.
     """
     if not entry.layout:
-        return ["it is built in"]
-    if not entry.files and (place := entry.place(root)):
-        return [f"{place} is there already"]
-    if not entry.files:
+        yield "it is built in"
+    elif not entry.files and (place := entry.place(root)):
+        yield f"{place} is there already"
+    elif not entry.files:
         raise DatasetError(
             f"no plain address is known: get it from {entry.home} and put {entry.layout} into "
             f"{root}."
         )
-    return [
-        line for file in entry.files for line in _fetch_file(name, file, root, reporter, mirror)
-    ]
+    for file in entry.files:
+        target, folder = root / file.file, root / file.unpacks
+        if file.unpacks and folder.exists():
+            yield f"{folder} is there already"
+            continue
+        aside = target.with_name(f"{target.name}.differs")
+        if target.exists():
+            facts, _ = _facts(target, target, file.checksum, reporter)
+        else:
+            address, begun = file.address, target.with_name(f".{target.name}.begun")
+            if mirror:
+                address = f"{mirror.rstrip('/')}/{PurePosixPath(urlsplit(address).path).name}"
+            with _alone(target):
+                _download(name, address, begun, _ROOM if file.unpacks else 1, reporter)
+                facts, is_well = _facts(begun, target, file.checksum, reporter)
+                take_name(begun, target if is_well else aside)
+            if not is_well:
+                raise DatasetError(f"{facts}. What came is kept as {aside}.")
+        yield f"{target}: {facts}"
+        if file.unpacks:
+            try:
+                unpack(target, folder, reporter)
+            except DatasetError as error:
+                take_name(target, aside)
+                raise DatasetError(f"{error} It is kept as {aside}.") from error
+            yield f"{folder}: unpacked ({target} is not needed any more)"
 
 
 def fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
@@ -74,34 +95,6 @@ def fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
         reporter = ConsoleReporter()
         for line in fetch(name, entry, root, reporter):
             reporter.note(f"{name}: {line}")
-
-
-def _fetch_file(
-    name: str, file: Download, root: Path, reporter: Reporter, mirror: str
-) -> Iterator[str]:
-    """Fetch, verify and unpack what is not there yet of one file of a set."""
-    target, folder = root / file.file, root / file.unpacks
-    if file.unpacks and folder.exists():
-        yield f"{folder} is there already"
-        return
-    address, begun = file.address, target.with_name(f".{target.name}.begun")
-    if mirror:
-        address = f"{mirror.rstrip('/')}/{PurePosixPath(urlsplit(address).path).name}"
-    if target.exists():
-        facts, _ = _facts(target, target, file.checksum, reporter)
-    else:
-        with _alone(target):
-            _download(name, address, begun, 1 + _ROOM if file.unpacks else 1, reporter)
-            facts, is_well = _facts(begun, target, file.checksum, reporter)
-            aside = target.with_name(f"{target.name}.differs")
-            take_name(begun, target if is_well else aside)
-        if not is_well:
-            raise DatasetError(f"{facts} What came is kept as {aside}.")
-    yield f"{target}: {facts}"
-    if file.unpacks:
-        with reporter.waiting(lambda: f"unpacking {target}"):
-            unpack(target, folder)
-        yield f"{folder}: unpacked ({target} is not needed any more)"
 
 
 @contextlib.contextmanager
@@ -125,29 +118,16 @@ def _alone(target: Path) -> Iterator[None]:
 
 
 def _facts(path: Path, target: Path, checksum: str, reporter: Reporter) -> tuple[str, bool]:
-    """What is known of the content of a file for `target`, and whether it is what it should be.
-
-    Without a published checksum an archive has to be whole.
-    """
+    """What is known of the content of a file for `target`, and whether it is what it should be."""
     kind, _, published = checksum.partition(":")
     with reporter.waiting(lambda: f"checking {target}"), path.open("rb") as content:
         actual = hashlib.file_digest(content, kind or "sha256").hexdigest()
-        content.seek(0)
-        try:
-            if not published and target.name.endswith(COMPRESSED):
-                with gzip.open(content) as packed:
-                    while packed.read(_BLOCK):  # to its end, where its checksum is
-                        pass
-            elif not published and target.suffix == ".zip":
-                zipfile.ZipFile(content).close()
-        except (OSError, *BROKEN) as error:
-            return f"{target} is no whole archive ({first_line(error)}).", False
     size = f"{path.stat().st_size:,} bytes"
     if not published:
         return f"no checksum is published: {size}, sha256 {actual}", True
     if actual != published:
         words = f"is not the file that is known: its {kind} is {actual}, must be {published}"
-        return f"{target} {words}.", False
+        return f"{target} {words}", False
     return f"{size}, {kind} as published", True
 
 
@@ -158,9 +138,10 @@ def _download(name: str, address: str, begun: Path, room: float, reporter: Repor
         DatasetError: there is no such file, it cannot be had, or only a part of it came.
     """
     in_vain, most = 0, -1
-    while True:
+    while in_vain < _IN_VAIN - 1:
         came = begun.stat().st_size if begun.exists() else 0
         in_vain, most = (0, came) if came > most else (in_vain + 1, most)
+        time.sleep(_PAUSE * 2**in_vain if in_vain else 0)
         reason = "it ends too soon"
         try:
             if _attempt(name, address, begun, room, reporter):
@@ -175,10 +156,8 @@ def _download(name: str, address: str, begun: Path, room: float, reporter: Repor
                     begun.unlink()  # it is shorter now
             if status in _FINAL or not (status or begun.exists()):
                 raise DatasetError(f"cannot read {address} ({reason}).") from error
-        if in_vain == _IN_VAIN - 1:
-            kept = f"after {most:,} bytes: what came is kept, and the same command goes on"
-            raise DatasetError(f"{address} broke off {kept if most > 0 else f'({reason})'}.")
-        time.sleep(_PAUSE * 2**in_vain)
+    kept = f"after {most:,} bytes: what came is kept, and the same command goes on"
+    raise DatasetError(f"{address} broke off {kept if most > 0 else f'({reason})'}.")
 
 
 def _attempt(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> bool:
@@ -202,21 +181,19 @@ def _attempt(name: str, address: str, begun: Path, room: float, reporter: Report
                 f"{lacks * room / 1e9:,.1f} GB are needed in {begun.parent}, {free / 1e9:,.1f} GB "
                 f"are free: make room, or take another folder with --data-root"
             )
-        with writing(begun):
-            sink = begun.open("ab" if start else "wb")
         total = max(1, (start + lacks) // _MEGABYTE)
-        with sink, reporter.track(name, total, "MB") as advance:
-            advance(start // _MEGABYTE)
+        with begun.open("ab" if start else "wb") as sink, reporter.track(name, total, "MB") as tell:
+            tell(start // _MEGABYTE)
             while block := answer.read(_BLOCK):
                 before = sink.tell() // _MEGABYTE
                 with writing(begun):
                     sink.write(block)
                     sink.flush()
-                advance(sink.tell() // _MEGABYTE - before)
+                tell(sink.tell() // _MEGABYTE - before)
             return length is None or sink.tell() == start + lacks
 
 
-def unpack(archive: Path, folder: Path) -> None:
+def unpack(archive: Path, folder: Path, reporter: Reporter) -> None:
     """Make a folder of the folder of its name in a tar: all of it, or nothing.
 
     Regular files alone are written, and none of them outside.
@@ -224,7 +201,7 @@ def unpack(archive: Path, folder: Path) -> None:
     Raises:
         DatasetError: no whole tar, without such a folder, or with a path that leads out of it.
     """
-    with writing(folder):
+    with writing(folder), reporter.waiting(lambda: f"unpacking {archive}"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch(folder.parent, is_folder=True) as place:
             try:

@@ -1,14 +1,13 @@
 """Image sets of the hub: what the library `datasets` loads, and CLIP_benchmark's web data sets.
 
 `hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN` is of the hub, or of a folder of this
-machine. An image column is told by its type, or else has files as bytes; rows lie on disk, and an
-image is decoded when it is asked for. The library is an extra, and this the only module that knows
-it; it runs no code of a data set.
+machine. Rows lie on disk, and an image is decoded when it is asked for. The library is an extra,
+and this the only module that knows it; it runs no code of a data set.
 """
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -23,7 +22,6 @@ from zsntta_cli.datasets.names import HF, HUB
 from zsntta_cli.datasets.tree import File
 from zsntta_cli.errors import DatasetError, first_line
 
-_LABELS = ("label", "labels", "class", "class_name", "category", "target", "cls")  # usual names
 _ADDRESS = re.compile(
     r"(/[^:?]+|[^@:?]+)(?:@([^:?]+))?(?::([^:?]+))??(?::((?:[^:?\[]|\[[^\]]*\])+))?(?:\?(.*))?"
 )
@@ -33,7 +31,7 @@ _TIMEOUT = 10  # seconds until the hub counts as out of reach
 
 
 def hub_images(name: str, address: str) -> ImageSet:
-    """The images of a split, with its labels, if it has a column of them.
+    """The images of a split, with the labels of its column of classes or of one that is named.
 
     Raises:
         DatasetError: the library is not there, the set cannot be had, or it has no image column,
@@ -60,28 +58,24 @@ def hub_images(name: str, address: str) -> ImageSet:
         raise DatasetError(
             f"{where} cannot be loaded ({type(error).__name__}: {first_line(error)})."
         ) from error
-    kinds = rows.features
-    images = [column for column, kind in kinds.items() if isinstance(kind, datasets.Image)]
-    images = images or [column for column, kind in kinds.items() if _may_hold_images(kind)]
-    if (image := _one(where, "image", images, asked)) is None:
+    kinds: Mapping[str, Any] = rows.features
+    label = _column(where, "label", datasets.ClassLabel, kinds, asked)
+    image = _column(where, "image", datasets.Image, kinds, asked)
+    if image is None:
         raise DatasetError(f"{where} has no column of images: its columns are {', '.join(kinds)}.")
-    typed = [column for column in kinds if isinstance(kinds[column], datasets.ClassLabel)]
-    others = [column for column in kinds if _tells_labels(kinds[column])]
-    usual = typed or [column for column in _LABELS if column in others][:1]
-    label = _one(where, "label", [*typed, *others] if "label" in asked else usual, asked)
-    told = rows.select_columns([label]).with_format(None)[:][label] if label else [None] * len(rows)
-    labels, class_names = labels_told(source, told, getattr(kinds.get(label), "names", ()))
+    told = rows.with_format(None)[label][:] if label else [None] * len(rows)
+    labels, class_names = labels_told(source, told, getattr(kinds.get(label or ""), "names", ()))
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
     files = [  # as .png, which may have more than 8 bits: no name tells
         File((f"{i}.png",), size, partial(_content, stored, i, image))
         for i, size in enumerate(_sizes(stored, image))
     ]
-    unused = [column for column in kinds if column == label or column.lower() in _LABELS]
+    way = f"no labels: ?label=COLUMN behind it takes a column's, of {', '.join(kinds)}"
     return replace(
         file_set(name, files, labels, class_names),
         sample_ids=numbered(len(files)),
         facts={HUB: f"{source}@{commit}" if _COMMIT.fullmatch(commit) else source},
-        notes=[f"the column '{c}' gives no labels" for c in unused if max(labels, default=-1) < 0],
+        notes=[way] if max(labels, default=-1) < 0 and len(kinds) > 1 else [],
     )
 
 
@@ -115,34 +109,22 @@ def _rows(
     return builder.as_dataset(split=split), builder.hash or ""
 
 
-def _one(where: str, what: str, columns: Sequence[str], asked: dict[str, str]) -> str | None:
-    """The column that is asked for, or the only one; None where there is none.
+def _column(
+    where: str, what: str, kind: type, kinds: Mapping[str, Any], asked: Mapping[str, str]
+) -> str | None:
+    """The column that is asked for, or the only one of a kind; None where there is none.
 
     Raises:
         DatasetError: there are several, or not the one that is asked for.
     """
-    wanted = asked.get(what)
-    chosen = [column for column in columns if wanted in (None, column)]
-    if len(chosen) > 1 or (wanted and not chosen):
+    typed = [column for column in kinds if isinstance(kinds[column], kind)]
+    chosen = [asked[what]] if what in asked else typed
+    if len(chosen) > 1 or not kinds.keys() >= {*chosen}:
         raise DatasetError(
-            f"{where} has the {what} columns {', '.join(columns) or '(none)'}"
-            f"{f', not {wanted}' if wanted else ''}: name one of them at the end, as "
-            f"?{what}={columns[0] if columns else 'COLUMN'}."
+            f"{where} has the {what} columns {', '.join(typed) or '(none)'}, of "
+            f"{', '.join(kinds)}: name one at the end, as ?{what}={[*typed, 'COLUMN'][0]}."
         )
     return chosen[0] if chosen else None
-
-
-def _may_hold_images(kind: Any) -> bool:
-    """Whether a column has files as pandas and polars write them: bytes, or {bytes, path}."""
-    if isinstance(kind, dict):
-        return {"bytes"} <= {*kind} <= {"bytes", "path"} and _may_hold_images(kind["bytes"])
-    return getattr(kind, "dtype", "") in ("binary", "large_binary")
-
-
-def _tells_labels(kind: Any) -> bool:
-    """Whether a column has texts or whole numbers, and is none of class labels."""
-    dtype = "" if hasattr(kind, "names") else str(getattr(kind, "dtype", ""))
-    return dtype in ("string", "large_string") or dtype.startswith(("int", "uint"))
 
 
 def _sizes(stored: Any, column: str) -> list[int]:
@@ -166,11 +148,8 @@ def _content(stored: Any, i: int, column: str) -> bytes:
     return Path(row["path"]).read_bytes() if content is None else content
 
 
-# --- Web data sets ---
-
-
 def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
-    """The images of a data set repository of the hub, which is fetched into the data root once.
+    """The images of a web data set's repository, which is fetched into the data root once.
 
     Fetched are the texts and the split of one revision, the shards last.
 
@@ -178,6 +157,7 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
         DatasetError: it is not there and cannot be fetched.
     """
     root, where = data_root / repository, f"https://huggingface.co/datasets/{repository}"
+    split = shards.SPLIT
     try:
         tars = shards.shard_paths(root)
     except DatasetError:  # not all of them came
@@ -188,10 +168,10 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
 
         if not sys.stderr.isatty():
             disable_progress_bars()
-        texts = [shards.NAMES, shards.TEMPLATES, f"{shards.SPLIT}/{shards.COUNT}"]
+        texts = [shards.NAMES, shards.TEMPLATES, f"{split}/{shards.COUNT}"]
         try:
             info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
-            for patterns in (texts, [f"{shards.SPLIT}/*.tar"]):
+            for patterns in (texts, [f"{split}/*.tar"]):
                 snapshot_download(
                     repository, repo_type="dataset", revision=info.sha, local_dir=root,
                     allow_patterns=patterns,
@@ -204,11 +184,11 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
         tars = shards.shard_paths(root)
     if not tars:
         raise DatasetError(
-            f"{where} has no {shards.SPLIT}/{shards.COUNT}: it is no web data "
-            f"set of CLIP_benchmark's layout."
+            f"{where} has no {split}/{shards.COUNT}: it is no web data set of CLIP_benchmark's "
+            f"layout."
         )
     images = shards.web_dataset(name, tars)
     # The hub's library notes the commit; of what others fetched nothing is known.
-    note = root / f".cache/huggingface/download/{shards.SPLIT}/{shards.COUNT}.metadata"
+    note = root / f".cache/huggingface/download/{split}/{shards.COUNT}.metadata"
     commit = f"@{note.read_text().split()[0]}" if note.is_file() else ""
     return replace(images, facts={**images.facts, HUB: repository + commit})

@@ -45,6 +45,17 @@ def is_list(path: Path) -> bool:
     return path.suffix.lower() in ENDINGS and path.is_file()
 
 
+def decoded(data: bytes) -> str:
+    """The text of a list, in UTF-8; what is none stays as in the names of files."""
+    return data.decode("utf-8-sig", "surrogateescape")
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The rows of a table, its cells between commas, semicolons or tabs: what its head has."""
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+
+
 def read_list(path: Path, label: str = "") -> list[Row]:
     """The rows of a list; `label` names the column or field of its labels.
 
@@ -53,7 +64,7 @@ def read_list(path: Path, label: str = "") -> list[Row]:
     """
     try:
         text = decoded(read_input(path, _LARGEST))
-        rows = _lines(text) if path.suffix.lower() == ".txt" else _cells(path, text, label)
+        rows = _lines(text) if path.suffix.lower() == ".txt" else _named(path, text, label)
     except (OSError, csv.Error, RecursionError) as error:
         raise DatasetError(f"cannot read the list {path} ({first_line(error)}).") from error
     except (ValueError, TypeError, LookupError, AttributeError) as error:
@@ -67,17 +78,6 @@ def read_list(path: Path, label: str = "") -> list[Row]:
     return rows
 
 
-def decoded(data: bytes) -> str:
-    """The text of a list, in UTF-8; what is none stays as in the names of files."""
-    return data.decode("utf-8-sig", "surrogateescape")
-
-
-def table_rows(text: str) -> list[list[str]]:
-    """The rows of a table, its cells between commas, semicolons or tabs: what its head has."""
-    separator = max(",;\t", key=text.partition("\n")[0].count)
-    return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
-
-
 def _lines(text: str) -> list[Row]:
     """A path a line, in quotes or not; where a number is behind each, it is the label."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -87,23 +87,22 @@ def _lines(text: str) -> list[Row]:
     return [Row(line[1:-1] if line[0] in "\"'" and line[0] == line[-1] else line) for line in lines]
 
 
-def _cells(path: Path, text: str, label: str) -> list[Row]:
-    """The rows of a table or of JSON.
+def _named(path: Path, text: str, label: str) -> list[Row]:
+    """The rows of a table or of JSON, by the names of their columns or, without such, by places.
 
     Raises:
         LookupError: none of its columns is known to name files, or the one of the labels lacks.
     """
+    rows: list[Any]
     if path.suffix.lower() in (".csv", ".tsv"):
-        head, *others = table_rows(text) or [[]]
-        if not _is_image(head[0] if head else ""):
-            rows = [dict(zip(head, row, strict=False)) for row in others]
-        else:
-            rows = [dict(zip(_PLACES, row, strict=False)) for row in (head, *others)]
+        head, *rows = table_rows(text) or [[""]]
+        if _is_image(head[0]):
+            head, rows = [*_PLACES], [head, *rows]
+        rows = [dict(zip(head, row, strict=False)) for row in rows]
     elif path.suffix.lower() == ".json":
         content = json.loads(text)
-        listed = content["test"] if isinstance(content, dict) else content
-        is_placed = any(isinstance(row, list) for row in listed)
-        rows = [dict(zip(_PLACES, r, strict=False)) for r in listed] if is_placed else listed
+        rows = content["test"] if isinstance(content, dict) else content
+        rows = [r if isinstance(r, dict) else dict(zip(_PLACES, r, strict=False)) for r in rows]
     else:
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     rows = [{_plain(name): value for name, value in row.items()} for row in rows]
@@ -138,9 +137,6 @@ def _number(text: str) -> int | None:
         return None
 
 
-# --- A list as a set ---
-
-
 def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     """The images of a list, in its order, with its labels.
 
@@ -150,29 +146,28 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     Raises:
         DatasetError: it cannot be read, an image is not there, or its labels do not fit each other.
     """
-    rows = [Row(row.path, *(_text(path, v) for v in row[1:])) for row in read_list(path, label)]
-    rows = list(dict.fromkeys(rows))
-    by_path = dict.fromkeys(row.path for row in rows)
-    if len(by_path) < len(rows):
-        twice = next(p for p in by_path if sum(row.path == p for row in rows) > 1)
+    rows = list(dict.fromkeys(_of_texts(path, row) for row in read_list(path, label)))
+    paths = [row.path for row in rows]
+    if len({*paths}) < len(paths):
+        twice = next(path for i, path in enumerate(paths) if path in paths[:i])
         raise DatasetError(f"{path} has two labels for {short(twice)}.")
-    lacks = len(rows), rows[0].path
-    for base in _bases(path, all("/" in row.path for row in rows)):
-        missing = [row.path for row in rows if not (base / row.path).is_file()]
+    lacks = paths
+    for base in _bases(path, all("/" in one for one in paths)):
+        missing = [one for one in paths if not (base / one).is_file()]
         if not missing:
             break
-        lacks = min(lacks, (len(missing), missing[0]))
+        lacks = min(lacks, missing, key=len)
     else:
         raise DatasetError(
-            f"{lacks[0]:,} of {counted(len(rows), 'image')} of {path} are not there, such as "
-            f"{short(lacks[1])}: paths are relative to the list's folder, or to one beside it."
+            f"{len(lacks):,} of {counted(len(paths), 'image')} of {path} are not there, such as "
+            f"{short(lacks[0])}: paths are relative to the list's folder, or to one beside it."
         )
     files = []
-    for row in rows:
-        place, parts = base / row.path, tuple(p for p in Path(row.path).parts if p != "/")
+    for one in paths:
+        place, parts = base / one, tuple(part for part in Path(one).parts if part != "/")
         files.append(File(parts, place.stat().st_size, place.read_bytes))
     labels, class_names = _labelled(path, rows)
-    is_elsewhere = base != path.absolute().parent and not Path(rows[0].path).is_absolute()
+    is_elsewhere = base != path.absolute().parent and not Path(paths[0]).is_absolute()
     return replace(
         with_lists(file_set(name, files, labels, class_names), [path]),
         labels_from=f"list {path.name}" if max(labels) >= 0 else "",
@@ -191,18 +186,18 @@ def _bases(path: Path, have_folders: bool) -> Iterator[Path]:
         yield from sorted(p for p in folder.iterdir() if p.is_dir() and p.name[0] != ".")
 
 
-def _text(path: Path, value: object) -> str:
-    """What tells a class, as text.
+def _of_texts(path: Path, row: Row) -> Row:
+    """A row with its label and class name as texts.
 
     Raises:
-        DatasetError: it is several values, or no text in UTF-8.
+        DatasetError: one of them is several values, or no text in UTF-8.
     """
-    text = str(value).strip()
-    if isinstance(value, dict | list) or any("\ud800" <= c <= "\udfff" for c in text):
-        raise DatasetError(
-            f"the label {short(ascii(value))} in {path} is no single text or number."
-        )
-    return text
+    for value in row[1:]:
+        if isinstance(value, dict | list) or any("\ud800" <= c <= "\udfff" for c in str(value)):
+            raise DatasetError(
+                f"the label {short(ascii(value))} in {path} is no single text or number."
+            )
+    return Row(row.path, str(row.label).strip(), str(row.name).strip())
 
 
 def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
@@ -213,10 +208,8 @@ def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
     """
     numbers = [_number(row.label) if row.label else -1 for row in rows]
     if None in numbers:
-        told = [
-            row.label or None if number in (None, -1) else number
-            for number, row in zip(numbers, rows, strict=True)
-        ]
+        pairs = zip(numbers, rows, strict=True)
+        told = [row.label or None if n in (None, -1) else n for n, row in pairs]
         return labels_told(path, told)
     labels, named = [max(number or 0, -1) for number in numbers], dict[int, str]()
     for label, row in zip(labels, rows, strict=True):

@@ -19,13 +19,12 @@ from typing import Any, NamedTuple
 from zsntta_cli.datasets.class_names import Told, labels_told
 from zsntta_cli.datasets.images import ImageSet, file_set, with_lists
 from zsntta_cli.datasets.tree import SUFFIXES, File, LeftOut, below_shared, files_in
-from zsntta_cli.errors import DatasetError, counted, first_line, short
+from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 
 NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
 COUNT, SPLIT = "nshards.txt", "test"  # CLIP_benchmark's
 _FIELDS = ("label", "cls", "class", "class_name")  # of a .json, the first that is there
 _KEPT = 1_000  # letters of a caption
-_TEMPLATE = re.compile(r"(?!.* \| )[^{}]*\{\}[^{}]*")  # " | " joins templates
 
 
 class _Sample(NamedTuple):
@@ -114,35 +113,36 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         raise DatasetError(f"no image in {where}.")
     lists = [_beside(tars[0], file) for file in (NAMES, TEMPLATES)]
     names, templates = (_lines(path) for path in lists)
-    told, note = [sample.label for sample in samples], ""
-    spelt = {label for label in told if isinstance(label, str)}
-    captions = spelt - {*names}
-    if captions and all(map(str.isdecimal, spelt)):
+    told, notes = [sample.label for sample in samples], list[str]()
+    texts = {label for label in told if isinstance(label, str)}
+    others = texts - {*names}
+    if others and all(map(str.isdecimal, texts)):
         told = [int(label) if isinstance(label, str) else label for label in told]
-    elif captions and not label:
-        are_names = spelt - captions if names else 2 * len(captions) <= len(told)
-        if not are_names and not any(isinstance(one, int) for one in told):
-            note = f"texts are captions and no classes: {len(captions):,} of {len(told):,} differ"
-            told = [None] * len(told)
+    elif not label and (others == texts if names else 2 * len(others) > len(told)) and others:
+        notes.append(f"texts are captions and no classes: {len(others):,} of {len(told):,} differ")
+        told = [None if isinstance(label, str) else label for label in told]
     labels, class_names = labels_told(where, told, names)
-    tellers = dict.fromkeys(sample.teller for sample in samples if sample.teller)
-    if max(labels) < 0 and (others := _others(samples[0].files)):
-        if label and not tellers:
-            raise DatasetError(
-                f"no sample of {where} has a label '{label}': the files beside the "
-                f"images have {others}."
-            )
-        note = note or "no labels"
-        note += f": files beside the images have {others}, and --label FIELD takes labels from one"
+    files = samples[0].files
+    beside = [*_json(files), *(ending for ending in files if not files[ending].is_image)]
+    if label and max(labels) < 0:
+        raise DatasetError(
+            f"no sample of {where} has a label '{label}': samples have {first_of(beside)}."
+        )
+    if beside and max(labels) < 0:
+        way = "and --label FIELD takes labels from one"
+        notes.append(f"no labels: samples have {first_of(beside)}, {way}")
+    if wrong := [line for line in templates if line and line.count("{c}") != 1]:
+        raise DatasetError(f"'{short(wrong[0])}' in {lists[1]} must have one {{c}}, for a class.")
     further = sum(f.is_image for sample in samples for f in sample.files.values()) - len(samples)
     words = [counted(further, "further image") + " of samples"] * bool(further)
+    tellers = dict.fromkeys(sample.teller for sample in samples if sample.teller)
     images = file_set(name, [sample.image for sample in samples], labels, class_names)
     return replace(
         with_lists(images, [path for path in lists if path]),
-        templates=_templates(templates),
+        templates=[line.replace("{c}", "{}") for line in templates if line],
         labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
-        notes=[note] if note else [],
+        notes=notes,
     )
 
 
@@ -175,18 +175,18 @@ def _told(files: dict[str, File], label: str) -> tuple[Told, str]:
     """
     endings = (".json", f".{label.removeprefix('.')}") if label else (".cls", ".json", ".txt")
     for ending in filter(files.__contains__, endings):
-        told: Any = files[ending].read().decode("utf-8-sig").strip()
+        told: Any = None
         if ending == ".json":
             values, fields = _json(files), [label] if label else _FIELDS
             told = next((values[field] for field in fields if field in values), None)
-            told = None if told == -1 else told
-        elif ending == ".cls" and not label:
-            told = int(told)
+        else:
+            text = files[ending].read().decode("utf-8-sig").strip()
+            told = int(text) if ending == ".cls" and not label else text
         if isinstance(told, str):
-            told = told.strip()[:_KEPT] or None
-        elif told is not None and not (type(told) is int and 0 <= told < 10**9):
+            told = told.strip()[:_KEPT]
+        elif told is not None and not (type(told) is int and -1 <= told < 10**9):
             raise ValueError(f"{short(str(told))} is no name and no number from 0")
-        if told is not None:
+        if told not in (None, "", -1):
             return told, f"{ending} files" + f" ('{label}')" * bool(label and ending == ".json")
     return None, ""
 
@@ -195,12 +195,6 @@ def _json(files: dict[str, File]) -> dict[str, Any]:
     """The fields of a sample's .json; none where it has none."""
     values = json.loads(files[".json"].read()) if ".json" in files else {}
     return values if isinstance(values, dict) else {}
-
-
-def _others(files: dict[str, File]) -> str:
-    """What of a sample's files may have its label: fields of its .json, endings of other files."""
-    usual = (*SUFFIXES, ".cls", ".json", ".txt")
-    return ", ".join([*_json(files), *(ending for ending in files if ending not in usual)])
 
 
 def _beside(tar: Path, file: str) -> Path | None:
@@ -215,18 +209,3 @@ def _lines(path: Path | None) -> list[str]:
     except UnicodeDecodeError as error:
         raise DatasetError(f"{path} beside the shards is no text in UTF-8.") from error
     return [line.strip() for line in text.rstrip().splitlines()]
-
-
-def _templates(lines: Sequence[str]) -> list[str]:
-    """Prompt templates as they are here, of lines with `{c}` for the class name.
-
-    Raises:
-        DatasetError: a line that is no template.
-    """
-    templates = [line.replace("{c}", "{}") for line in lines if line]
-    if wrong := [template for template in templates if not _TEMPLATE.fullmatch(template)]:
-        raise DatasetError(
-            f"'{short(wrong[0])}' in {TEMPLATES} is no prompt template: a text "
-            f"with one {{c}} for the class name."
-        )
-    return templates

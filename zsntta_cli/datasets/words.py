@@ -4,21 +4,13 @@ WordNet's are made by tools/wordnet_words.py; its licence stands beside them.
 """
 
 import gzip
-from collections.abc import Iterable
+import itertools
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from zsntta_cli.datasets.drawn.drawing import (
-    LETTERS,
-    NUMERALS,
-    OTHER_SHAPES,
-    PALETTE,
-    STATIC,
-    STYLES,
-    SURFACES,
-)
+from zsntta_cli.datasets.drawn import drawing
 from zsntta_cli.datasets.images import subset
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import read_input
@@ -74,8 +66,9 @@ def built_in_words(name: str) -> list[str]:
         case "cma":
             return list(_CMA_PROMPTS)
     assert name == "drawn"
-    concepts = (*OTHER_SHAPES, *LETTERS, *NUMERALS, *SURFACES, STATIC)
-    return _once([*(concept.noun for concept in concepts), *PALETTE, *STYLES])
+    things = (drawing.OTHER_SHAPES, drawing.LETTERS, drawing.NUMERALS, drawing.SURFACES)
+    shown = [concept.noun for concept in (*itertools.chain(*things), drawing.STATIC)]
+    return list(dict.fromkeys([*shown, *drawing.PALETTE, *drawing.STYLES]))
 
 
 def limited_words(words: list[str], limit: int | None) -> list[str]:
@@ -93,11 +86,7 @@ def read_words(path: Path) -> list[str]:
         lines = read_input(path, _LARGEST_LIST).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"cannot read the word list {path} ({first_line(error)}).") from error
-    words = _once(line.strip() for line in lines if line.strip())
+    words = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     if not words:
         raise DatasetError(f"the word list {path} is empty: one word a line.")
     return words
-
-
-def _once(words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(words))

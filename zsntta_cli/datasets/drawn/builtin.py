@@ -20,17 +20,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.catalogue import BUILTIN
-from zsntta_cli.datasets.drawn.drawing import (
-    HELD_OUT,
-    LETTERS,
-    NUMERALS,
-    OTHER_SHAPES,
-    SHAPES,
-    SURFACES,
-    Concept,
-    Distribution,
-    draw,
-)
+from zsntta_cli.datasets.drawn import drawing
+from zsntta_cli.datasets.drawn.drawing import HELD_OUT, Concept, Distribution
 from zsntta_cli.datasets.drawn.outlines import SIZE
 from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.datasets.names import noise_name
@@ -38,25 +29,21 @@ from zsntta_cli.settings import NOISE_TYPES
 
 VERSION = 1  # of the rendering: raise it when pictures change, caches then miss
 
-_PRINTED = replace(
-    HELD_OUT,
-    styles={"plain": 3, "outlined": 2, "blurry": 1, "faded": 2, "colourless": 2},
-    backgrounds=("gradient", "speckled", "scribbled"),
-)
-_CLOSE_UP = replace(
-    HELD_OUT, styles={"plain": 3, "blurry": 2, "grainy": 1, "dark": 2, "faded": 1}, backgrounds=()
-)
-_SKETCHBOOK = replace(
-    HELD_OUT,
-    styles={"sketched": 4, "outlined": 2, "plain": 2, "faded": 1, "pixelated": 1},
-    backgrounds=("gradient", "scribbled", "blotchy", "striped"),
-)
 _LOOKS: dict[str, tuple[tuple[Concept, ...], Distribution]] = {  # what they show, and how
-    "shapes": (SHAPES, HELD_OUT),  # in every style and light
-    "glyphs": (LETTERS, _PRINTED),
-    "textures": (SURFACES, _CLOSE_UP),
-    "other-shapes": (OTHER_SHAPES, _SKETCHBOOK),
-}
+    "shapes": (drawing.SHAPES, HELD_OUT),  # in every style and light
+    "glyphs": (drawing.LETTERS, replace(
+        HELD_OUT, styles={"plain": 3, "outlined": 2, "blurry": 1, "faded": 2, "colourless": 2},
+        backgrounds=("gradient", "speckled", "scribbled"),
+    )),
+    "textures": (drawing.SURFACES, replace(
+        HELD_OUT, styles={"plain": 3, "blurry": 2, "grainy": 1, "dark": 2, "faded": 1},
+        backgrounds=(),
+    )),
+    "other-shapes": (drawing.OTHER_SHAPES, replace(
+        HELD_OUT, styles={"sketched": 4, "outlined": 2, "plain": 2, "faded": 1, "pixelated": 1},
+        backgrounds=("gradient", "scribbled", "blotchy", "striped"),
+    )),
+}  # fmt: skip
 
 
 def render(name: str) -> ImageSet:
@@ -66,14 +53,16 @@ def render(name: str) -> ImageSet:
     """
     entry = BUILTIN[name]
     if name == "digits":
-        concepts, (read, labels) = NUMERALS, _scanned()
+        concepts, (read, labels) = drawing.NUMERALS, _scanned()
     else:
         concepts, distribution = _LOOKS[name]
         labels = (np.arange(entry.images) % len(concepts)).astype(np.int32)
 
         def read(i: int) -> Image.Image:
             gen = np.random.Generator(np.random.PCG64((zlib.crc32(name.encode()), VERSION, i)))
-            return Image.fromarray(draw(concepts[i % len(concepts)], distribution, gen).pixels)
+            return Image.fromarray(
+                drawing.draw(concepts[i % len(concepts)], distribution, gen).pixels
+            )
 
     # As they stand in the catalogue's prompt.
     names = [c.name if c.kind in entry.prompt else c.noun for c in concepts]

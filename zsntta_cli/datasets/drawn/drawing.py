@@ -15,27 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from zsntta_cli.datasets.drawn.outlines import (
-    DIGITS,
-    SIZE,
-    Part,
-    Placement,
-    draw_glyph,
-    draw_parts,
-    outline,
-    pen_strokes,
-)
-from zsntta_cli.datasets.drawn.outlines import SHAPES as _ALL_SHAPES
-from zsntta_cli.datasets.drawn.textures import (
-    TEXTURES,
-    Colour,
-    Field,
-    Pixels,
-    background,
-    blend,
-    static,
-    texture,
-)
+from zsntta_cli.datasets.drawn import outlines, textures
+from zsntta_cli.datasets.drawn.outlines import SIZE, Part, Placement
+from zsntta_cli.datasets.drawn.textures import Colour, Field, Pixels
 
 # --- What the built-in pictures can show, and the words for it ---
 
@@ -92,15 +74,15 @@ class Concept:
     @property
     def character(self) -> str:
         """What is printed for a letter or a digit."""
-        return str(DIGITS.index(self.name)) if self.kind == "digit" else self.name
+        return str(outlines.DIGITS.index(self.name)) if self.kind == "digit" else self.name
 
 
-SHAPES = tuple(map(partial(Concept, "shape"), _ALL_SHAPES[:10]))
-OTHER_SHAPES = tuple(map(partial(Concept, "shape"), _ALL_SHAPES[10:]))
+SHAPES = tuple(map(partial(Concept, "shape"), outlines.SHAPES[:10]))
+OTHER_SHAPES = tuple(map(partial(Concept, "shape"), outlines.SHAPES[10:]))
 # Without the letters that look like a shape: C, I, O, T, V, X.
 LETTERS = tuple(map(partial(Concept, "letter"), "ABDEFGHJKLMNPQRSUWYZ"))
-NUMERALS = tuple(map(partial(Concept, "digit"), DIGITS))
-SURFACES = tuple(map(partial(Concept, "texture"), TEXTURES))
+NUMERALS = tuple(map(partial(Concept, "digit"), outlines.DIGITS))
+SURFACES = tuple(map(partial(Concept, "texture"), textures.TEXTURES))
 STATIC = Concept("static", "static")
 
 
@@ -217,10 +199,12 @@ def _place(
 
 def _mask(concept: Concept, style: str, place: Placement, gen: np.random.Generator) -> Image.Image:
     if style == "handwritten":
-        return draw_parts(pen_strokes(concept.name, place.weight, gen), place, gen)
+        return outlines.draw_parts(
+            outlines.pen_strokes(concept.name, place.weight, gen), place, gen
+        )
     if concept.kind in ("letter", "digit"):
-        return draw_glyph(concept.character, place)
-    return draw_parts(outline(concept.name, place.weight), place, gen)
+        return outlines.draw_glyph(concept.character, place)
+    return outlines.draw_parts(outlines.outline(concept.name, place.weight), place, gen)
 
 
 def _as_field(mask: Image.Image) -> Field:
@@ -236,8 +220,8 @@ def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pix
     )
     width = 0.1 + 0.25 * gen.random()
     bar = Part(np.stack([middle - 2 * along, middle + 2 * along]), width)
-    mask = draw_parts([bar], Placement(np.eye(2), np.zeros(2)), gen)
-    return blend(_as_field(mask), picture, _any_colour(gen))
+    mask = outlines.draw_parts([bar], Placement(np.eye(2), np.zeros(2)), gen)
+    return textures.blend(_as_field(mask), picture, _any_colour(gen))
 
 
 def _draw_surface(
@@ -245,8 +229,8 @@ def _draw_surface(
 ) -> tuple[Pixels, str, str, str]:
     base = _any_colour(gen)
     colour, ink = _pick_ink(dist, base, gen)
-    pattern = texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
-    return blend(pattern, base, ink), colour, "", ""
+    pattern = textures.texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
+    return textures.blend(pattern, base, ink), colour, "", ""
 
 
 def _draw_object(
@@ -257,18 +241,18 @@ def _draw_object(
     behind = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
     other = _RGB[int(gen.random() * len(_RGB))]
     second = base + np.float32(_between(dist.relief, gen)) * (other - base)
-    picture = blend(background(behind, gen), base, second)
+    picture = textures.blend(textures.background(behind, gen), base, second)
     colour, ink = _pick_ink(dist, base, gen)
     place, size = _place(dist, concept, 0.04 if style == "sketched" else 0.0, gen)
     mask = _mask(concept, style, place, gen)
     if style == "outlined":
         border = _as_field(mask.filter(ImageFilter.MaxFilter(3)))
-        picture = blend(border, picture, _pick_ink(dist, ink, gen)[1])
+        picture = textures.blend(border, picture, _pick_ink(dist, ink, gen)[1])
     elif style == "sketched":
-        hatch = texture("striped", 5.0, gen)
-        picture = blend(_as_field(mask) * (0.55 + 0.45 * hatch), picture, ink)
+        hatch = textures.texture("striped", 5.0, gen)
+        picture = textures.blend(_as_field(mask) * (0.55 + 0.45 * hatch), picture, ink)
         mask = Image.new("L", (SIZE, SIZE))
-    picture = blend(_as_field(mask), picture, ink)
+    picture = textures.blend(_as_field(mask), picture, ink)
     if gen.random() < dist.occlusion:
         picture = _occlude(picture, place, gen)
     return picture, colour, "small" if size < 0.6 else "large" if size > 0.8 else "", behind
@@ -289,7 +273,7 @@ def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Draw
     """Draw one picture of the concept, as the distribution says."""
     style = _pick_style(concept, dist, gen)
     if concept.kind == "static":
-        picture, colour, size, behind = static(gen), "", "", ""
+        picture, colour, size, behind = textures.static(gen), "", "", ""
     elif concept.kind == "texture":
         picture, colour, size, behind = _draw_surface(concept, dist, gen)
     elif style == "handwritten" and gen.random() < 0.5:
