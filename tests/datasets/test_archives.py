@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import IMAGE_BOMB, pack, refused
+from made import pack, refused
 from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.images import UNREADABLE
-from zsntta_cli.datasets.verify import broken
 from zsntta_cli.errors import DatasetError
 
 KINDS = (".tar", ".zip")
@@ -95,7 +94,7 @@ def test_many_threads_read_at_once(tmp_path, kind):
         assert np.array_equal(image, expected)
 
 
-@pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.97])
+@pytest.mark.parametrize("share", [0, 0.5, 0.97])
 def test_an_archive_that_is_cut_off(tmp_path, kind, share):
     path = pack(tmp_path / f"a{kind}", {f"{i}.png": png((40, 40)) for i in range(12)})
     content = path.read_bytes()
@@ -137,9 +136,3 @@ def test_what_cannot_be_read(tmp_path, name, line):
     pack(tmp_path / "e.tar", {"cat/1.png": png(), "dog/2.png": png(), "stray.png": png()})
     with refused(line):
         load(tmp_path / name)
-
-
-def test_an_image_bomb_is_a_broken_image(tmp_path, kind):
-    images = load(pack(tmp_path / f"a{kind}", {"a.png": png(), "bomb.png": IMAGE_BOMB}))
-    [line] = broken(images, lambda _: None, 1)
-    assert line.startswith("bomb.png: it has more than 179 megapixels")

@@ -15,11 +15,6 @@ from zsntta_cli.settings import NOISE_TYPES
 RENDERED = ("shapes", "glyphs", "textures", "other-shapes")
 
 
-def _pixels(name: str, indices: range) -> np.ndarray:
-    images = render(name)
-    return np.stack([np.asarray(images.read(i)) for i in indices])
-
-
 @pytest.mark.parametrize(
     ("name", "role", "count", "classes"),
     [
@@ -105,13 +100,3 @@ def test_noise_images_depend_on_type_seed_and_index_alone(noise_type: str) -> No
     image = np.asarray(many.read(0))
     assert image.shape == (16, 16, 3)
     assert (image.min(), image.max()) == (0, 255)
-
-
-def test_salt_and_pepper_is_sparse_and_gaussian_is_not() -> None:
-    salt = np.asarray(noise_images("salt-and-pepper", 1, 224).read(0))
-    assert set(np.unique(salt)) == {0, 255}
-    assert (salt == 255).mean() == pytest.approx(0.025, abs=0.002)
-    gaussian = np.asarray(noise_images("gaussian", 1, 224).read(0)).astype(float)
-    assert abs(gaussian.mean() - 127) < 20
-    uniform = np.asarray(noise_images("uniform", 1, 224).read(0)).astype(float)
-    assert uniform.std() == pytest.approx(255 / 12**0.5, rel=0.02)
