@@ -62,16 +62,6 @@ def test_features_as_they_should_be_are_within(take_in, zsntta, shapes):
     assert f"ok; zero-shot accuracy {100 * share:.2f} %" in verified.stdout
 
 
-def test_a_label_column_in_another_order_is_named(take_in, zsntta, shapes):
-    said = take_in(labels=(shapes[1] + 1) % 10)
-    assert "warning: tiny-embedded/shapes: labels seem to be in another order" in said
-    assert "'square' for 'circle'" in said
-    verified = zsntta("cache", "verify", "--published")
-    assert verified.exit_code == 1
-    assert "error: 1 of 1 files bad" in verified.stderr
-    assert zsntta("cache", "verify").exit_code == 0, "the file itself is whole"
-
-
 def test_a_wrong_template_is_told(take_in, tiny, shapes):
     _, _, _, images = shapes
     wrong = tiny.encode_texts(

@@ -124,16 +124,6 @@ def test_a_set_has_classes_of_its_photos_with_a_scale_of_their_own(photos):
     assert part.texts[PHOTOS].features.shape[0] == 6
 
 
-def test_the_same_photos_change_nothing_and_others_are_refused(photos):
-    before = FILE.read_bytes()
-    assert photos(*EXTRACT).exit_code == 0
-    assert FILE.read_bytes() == before
-    for photo in sorted(Path("examples/star").iterdir())[2:]:
-        photo.unlink()
-    fails(photos(*EXTRACT), "has classes made of other photos", "--overwrite", stdout=None)
-    assert photos(*EXTRACT, "--overwrite").exit_code == 0
-
-
 def test_what_will_not_do_is_one_line(photos):
     tent = ("tent" if word == "zs-clip" else word for word in RUN)
     result = photos(*tent, "--prompt", "photos")

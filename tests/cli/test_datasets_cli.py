@@ -57,21 +57,6 @@ def test_list_tells_what_is_cached_for_whom(cached):
     assert row(cached("datasets", "list", "--features-dir", "nowhere"), "shapes")[5] == ""
 
 
-@pytest.mark.parametrize(
-    ("layout", "place"),
-    [("batches/", "batches"), ("empty/", None), ("batches/test", "batches/test"),
-     ("batches/train", None), ("images/*.jpg", "images"), ("images/<class>/*.jpg", "images"),
-     ("batches/ with images, in class folders or not", "batches"), ("sun/images/*", "sun.zip")],
-)  # fmt: skip
-def test_where_a_set_lies_is_told_by_its_layout(tmp_path, layout, place):
-    (tmp_path / "batches").mkdir()
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "batches/test").touch()
-    (tmp_path / "sun.zip").touch()
-    picture(tmp_path / "images/1.jpg")
-    assert replace(PETS, layout=layout).place(tmp_path) == (place and tmp_path / place)
-
-
 def test_show_says_where_a_set_comes_from_and_what_to_type(pets, cached):
     for words, parts in {
         ("cifar10", "--data-root", "sets"): (

@@ -21,7 +21,6 @@ from sorted_photos import photos_in, tree
 
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.detection.inputs import DETECTORS
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/verdict.schema.json").read_text())
@@ -214,14 +213,6 @@ def test_flags_and_exit_codes(pictures):
     assert "1 flagged as noise (cull" in one.stderr
 
 
-def test_of_three_images_the_first_rule_decides_and_unsure_is_no_noise(pictures):
-    few = sorted(Path("pictures/star").iterdir())[:3]
-    result = pictures("detect", *few, *SHAPES, "--fail-on-noise")
-    assert len(rows(result)) == 3
-    assert "All by ZS-CLIP's rule: of fewer than 6 images cull cannot tell" in result.stderr
-    assert "beyond your classes" not in result.stderr
-
-
 def test_one_class_is_enough_and_a_name_with_a_space_is_said_to_be_one(pictures):
     one = pictures("detect", "pictures", "--classes", "big star", *TINY)
     assert one.stderr.startswith("note: 'big star' is one class: commas separate names.\n")
@@ -233,37 +224,7 @@ def test_one_class_is_enough_and_a_name_with_a_space_is_said_to_be_one(pictures)
         assert "one class: commas" not in result.stderr
 
 
-def test_a_broken_image_is_a_row_and_not_the_end(pictures):
-    Path("pictures/star/00003.png").write_bytes(b"no image")
-    Path("list.txt").write_text("pictures/star/00003.png\nnone.png\npictures/x/00000.png\n")
-    result = pictures("detect", "list.txt", *SHAPES)
-    errors = [row["error"] for row in rows(result)]
-    assert errors == [
-        "it is no picture of a known kind",
-        "No such file or directory: none.png",
-        None,
-    ]
-    assert "(cull, 10 classes), 2 not read.\n" in result.stderr
-    assert (
-        "Not read: it is no picture of a known kind (1 file, the first pictures/star/00003.png); "
-        in result.stderr
-    )
-
-
 # Options
-
-
-def test_every_option_is_taken(pictures):
-    Path("names.txt").write_text("star\ncircle\n")
-    found = pictures(
-        "detect", "pictures", "--classes-file", "names.txt", "--prompt", "paper", "--model", "tiny",
-        "--pretrained", "embedded", "--precision", "fp32", "--device", "cpu",
-        "--features-dir", "elsewhere", "--all-folders", "--max-megapixels", "1",
-    )  # fmt: skip
-    assert {row["class"] for row in rows(found)} == {"star", "circle"}
-    assert Path("elsewhere/tiny/images.sqlite").is_file()
-    assert DETECTORS == ("zs-clip", "adand", "cull")
-    assert "zs-clip, adand or cull" in pictures("detect", "--help").stdout
 
 
 def test_what_is_known_is_judged_without_torch(pictures):

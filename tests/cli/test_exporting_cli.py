@@ -1,8 +1,6 @@
 """`zsntta cache export` as a user has it: there and back, pipes, what is refused."""
 
-import os
 import subprocess
-import threading
 
 import numpy as np
 from made import ZSNTTA, fails
@@ -27,19 +25,6 @@ def test_there_and_back(cached, tmp_path):
     fails(cached("cache", "export", "shapes"), "is there already: --overwrite")
     assert cached("cache", "export", "shapes", "--overwrite").exit_code == 0
     fails(cached("cache", "export", "cats"), "no features of 'cats'")
-
-
-def test_a_file_goes_through_a_pipe(cached, tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    contents = []
-    reader = threading.Thread(
-        target=lambda: contents.append((tmp_path / "pipe").read_bytes()), daemon=True
-    )
-    reader.start()
-    result = cached("cache", "export", "shapes", "--output", "pipe")
-    reader.join(20)
-    assert (result.exit_code, result.stdout) == (0, ""), result.output
-    assert contents[0].startswith(b"PK")
 
 
 def test_stdout_gets_the_file_alone(cached, tmp_path):

@@ -60,13 +60,6 @@ def test_all_live_methods_stand_in_one_table_twice_the_same(cached):
     assert results_of(again) == results_of(records)
 
 
-def test_a_record_runs_again(cached):
-    run = ("simulate", "--method", "tpt", *TINY, "--ood", "glyphs", "--limit", 24, *TPT)
-    assert cached(*run, "--output", "record.json").exit_code == 0
-    again = cached("simulate", "--from", "record.json")
-    assert "1 of 1 records came out the same to the bit." in again.stdout
-
-
 def test_scores_hold_the_analysis_of_the_figures(cached):
     result = cached("simulate", "--method", "tent", *STREAM, *TENT, "--scores", "items.csv")
     assert result.exit_code == 0, result.stderr

@@ -1,8 +1,6 @@
 """`zsntta methods` and `zsntta cite` as a user has them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -147,12 +145,3 @@ def test_cite_all_kept_runs_and_those_of_a_file(simulate, zsntta, tmp_path):
     zsntta("records", "export", *kept, "--output", "runs.jsonl")
     assert zsntta("cite", "--from", "runs.jsonl").stdout == result.stdout
     fails(zsntta("cite", "--records", "nowhere.sqlite"), "nowhere.sqlite")
-
-
-def test_a_method_that_brings_its_own_blas_is_checked_as_the_first_of_a_process(tmp_path):
-    """Cull loads SciPy, whose BLAS has threads of its own: two of them add up otherwise."""
-    line = [sys.executable, "-m", "zsntta_cli", "methods", "check", "cull"]
-    checked = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "FAILED" not in checked.stdout
-    assert "to the bit" in checked.stdout

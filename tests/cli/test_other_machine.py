@@ -87,15 +87,6 @@ def test_elsewhere_the_command_that_makes_the_features_is_proposed(recorded, tmp
     assert "4 of 4 records came out the same to the bit." in again.stdout
 
 
-def test_lines_of_an_export_and_older_records_name_the_missing_set_too(recorded):
-    recorded("records", "export", "--output", "r.jsonl")
-    Path("old.json").write_text(json.dumps([{**r, "features": {}} for r in records()]))
-    Path("features/tiny/glyphs.h5").unlink()
-    for name in ("r.jsonl", "old.json"):
-        result = recorded("simulate", "--from", name)
-        fails(result, "type zsntta extract --dataset glyphs --model tiny\n")
-
-
 def test_of_features_of_another_machine_it_is_said_what_differs(recorded):
     threads = store.read(Path("features/tiny/shapes.h5"), rows=False).identity["threads"]
     torch = store.read(Path("features/tiny/shapes.h5"), rows=False).identity["versions"]["torch"]

@@ -61,13 +61,6 @@ def test_a_value_for_one_method_of_several(cached):
     assert [r["settings"]["threshold"]["fixed"] for r in found] == [None, 0.5, 0.5]
 
 
-def test_a_setting_that_one_of_the_methods_has_is_that_ones(cached):
-    found = records(cached("simulate", "--method", "zs-clip", "--method", "adand", *PAIR,
-                           "--set", "warmup=1,2", "--format", "json"))  # fmt: skip
-    warmups = [r["settings"]["options"].get("warmup") for r in found]
-    assert warmups == [None, 1, 2]
-
-
 def test_values_of_set_are_of_their_types():
     texts = {
         "tent.learning-rate=1e-3": {"tent": {"learning_rate": [1e-3]}},
