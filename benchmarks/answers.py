@@ -6,7 +6,6 @@ same streams. Prints medians over the streams and their ratio; checks that all d
 Usage: answers.py [--images 20] [--views 64] [--device cpu]
 """
 
-import functools
 import statistics
 import tempfile
 import time
@@ -20,7 +19,6 @@ import typer
 from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
-from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -34,8 +32,6 @@ def main(
     device: str = "cpu",
 ) -> None:
     """Time both, and compare their decisions."""
-    live = LiveSettings(device=device)
-    session = functools.cache(LiveDevices(live))
     runs = [
         build_run("tpt", "tiny", "shapes", "glyphs", PROMPT, ratio=r, pipeline=p, views=views)
         for r, p in STREAMS
@@ -45,7 +41,7 @@ def main(
         plan = ExtractPlan(("shapes", "glyphs"), limit=images, noise=("none",))
         settings = ExtractSettings(device=device, features_dir=root)
         list(extract(plan, EncoderChoice("tiny"), settings, Reporter()))
-        simulator = Simulator(root, session)
+        simulator = Simulator(root, LiveSettings(device=device))
         with patch("zsntta_cli.simulation.tuned.kept_answers", lambda *_: None):
             lived = [simulator.replay(run) for run in runs]
         started = time.perf_counter()

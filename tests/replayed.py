@@ -18,8 +18,8 @@ def kept_run(features, method="zs-clip", **axes):
     return Simulator(features).run(run)
 
 
-def run_all(root, runs, jobs=1, live=None, keeping=None):
-    return Runner(root, jobs, live=live, keeping=keeping).run(runs)
+def run_all(root, runs, jobs=1, keeping=None, **given):
+    return Runner(root, jobs, keeping=keeping, **given).run(runs)
 
 
 def merged(plain, changes):

@@ -17,7 +17,6 @@ from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import Runner
 from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.simulator import Simulator
 
 ROOT = Path(__file__).parents[2]
@@ -46,16 +45,7 @@ class Stopping(Reporter):
         yield advance
 
 
-@pytest.fixture
-def session(tiny):
-    """A live session on the loaded encoder, with a reporter of its own."""
-
-    def make(reporter=None):
-        made = LiveDevices(LiveSettings(device="cpu", workers=1), reporter)()
-        made._encoders[TINY] = tiny
-        return lambda: made
-
-    return make
+LIVE = LiveSettings(device="cpu", workers=1)
 
 
 def many(features, methods=("zs-clip", "adand")):
@@ -186,21 +176,20 @@ def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monke
 # Live runs
 
 
-def test_a_run_that_ctrl_c_stops_is_the_last_one_and_is_made_again(cache, session, tmp_path):
+def test_a_run_that_ctrl_c_stops_is_the_last_one_and_is_made_again(cache, tmp_path):
     runs, keeping = live_runs(cache, seed=[0, 1, 2]), Keeping(tmp_path / "r.sqlite")
-    records = run_all(cache, runs, live=session(Stopping(12)), keeping=keeping)
+    records = run_all(cache, runs, live=LIVE, reporter=Stopping(12), keeping=keeping)
     assert [bool(record.unfinished) for record in records] == [False, True]
-    live = session()
-    records = run_all(cache, runs, 2, live=live, keeping=keeping)  # all in this process
+    records = run_all(cache, runs, 2, live=LIVE, keeping=keeping)  # all in this process
     assert [record.settings for record in records] == runs
     assert not any(record.unfinished for record in records)
-    assert plain(records) == plain(run_all(cache, runs, live=live))
+    assert plain(records) == plain(run_all(cache, runs, live=LIVE))
 
 
-def test_gradients_that_a_kept_run_lacks_make_it_run_again_once(cache, session, tmp_path, counted):
-    [run], keeping, live = live_runs(cache), Keeping(tmp_path / "r.sqlite"), session()
+def test_gradients_that_a_kept_run_lacks_make_it_run_again_once(cache, tmp_path, counted):
+    [run], keeping = live_runs(cache), Keeping(tmp_path / "r.sqlite")
     with_gradients = dataclasses.replace(keeping, gradients=True)
     for one in (keeping, with_gradients, with_gradients):
-        run_all(cache, [run], live=live, keeping=one)
+        run_all(cache, [run], live=LIVE, keeping=one)
     assert len(counted) == 2
     assert kept_before(cache, [run], with_gradients)

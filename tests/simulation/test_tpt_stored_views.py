@@ -3,7 +3,6 @@
 import errno
 import shutil
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -16,13 +15,12 @@ from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.methods.live import tpt
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
-from zsntta_cli.simulation import LiveDevices, tuned
+from zsntta_cli.simulation import tuned
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS, live_among
 
 LIVE = LiveSettings(device="cpu", workers=1)
-session = cache(LiveDevices(LIVE))
 
 
 def tpt_run(ood_set="glyphs", **values):
@@ -35,10 +33,10 @@ def extract_tiny(root, limit, names=("shapes", "glyphs")):
     list(extract(plan, EncoderChoice("tiny"), settings, Reporter()))
 
 
-def ask(root, run=None, live=session):
+def ask(root, run=None):
     """Keep the answers for all images, the noise too: a live run that asks about each."""
     run = run or tpt_run(pipeline="all", noise="gaussian", noise_every=4)
-    return Simulator(root, live).replay(run)
+    return Simulator(root, LIVE).replay(run)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +76,7 @@ def live(root, run):
     """A live run that knows no kept answers, and keeps none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuned, "kept_answers", lambda *_: None)
-        return Simulator(root, session).replay(run)
+        return Simulator(root, LIVE).replay(run)
 
 
 def assert_equal_items(one, other):
@@ -119,7 +117,7 @@ def test_a_live_run_keeps_what_it_computes_and_computes_what_lacks(root, monkeyp
     assert live_among(root, [run])
     assert not live_among(root, [tpt_run(pipeline="gt")])
     assert not live_among(root, [tpt_run(ratio=0.0)])
-    partly = Simulator(root, session).replay(run)
+    partly = Simulator(root, LIVE).replay(run)
     assert partly.made.device == "cpu"
     assert_equal_items(partly, live(root, run))
     assert not live_among(root, [run])  # all letters were shown
@@ -141,9 +139,9 @@ def test_ctrl_c_keeps_the_answers_so_far(root, monkeypatch):
 
     monkeypatch.setattr(tpt.PromptTuning, "__call__", interrupted)
     run = tpt_run(pipeline="all")
-    stopped = Simulator(root, session).replay(run)
+    stopped = Simulator(root, LIVE).replay(run)
     assert stopped.unfinished
-    again = Simulator(root, session).replay(run)
+    again = Simulator(root, LIVE).replay(run)
     assert len(calls) == 6 + 24 - 5
     assert_equal_items(again, live(root, run))
 
@@ -156,7 +154,7 @@ def test_answers_that_cannot_be_kept_stop_no_live_run(root, monkeypatch):
     notes, run = [], tpt_run()
     reporter = Reporter()
     reporter.note = notes.append
-    replay = Simulator(root, LiveDevices(LIVE, reporter)).replay(run)
+    replay = Simulator(root, LIVE, reporter).replay(run)
     assert_equal_items(replay, live(root, run))
     assert "answers of TPT are not kept: cannot write" in notes[-1]
     assert not answer_files(root)
@@ -168,7 +166,7 @@ def test_answers_on_other_features_are_not_used(root):
     extract_tiny(root, 10)
     run = tpt_run(pipeline="all")
     assert live_among(root, [run])
-    renewed = Simulator(root, session).replay(run)
+    renewed = Simulator(root, LIVE).replay(run)
     assert renewed.made.device == "cpu"
     assert_equal_items(renewed, live(root, run))
     assert [path for path in answer_files(root) if path.name.startswith("shapes")] == [shapes]

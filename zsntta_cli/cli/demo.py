@@ -1,6 +1,7 @@
 """`zsntta demo`: the main job on the embedded encoder and the built-in sets, offline."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import TINY, EncoderChoice, ExtractSettings, LiveSettings
 
 if TYPE_CHECKING:
+    from zsntta_cli.progress import Reporter
     from zsntta_cli.simulation.record import Record
-    from zsntta_cli.simulation.simulator import LiveFactory
 
 _ENCODER = EncoderChoice(TINY)
 _ID_SET = "shapes"
@@ -47,7 +48,6 @@ def demo(
     from zsntta_cli.extraction.plan import ExtractPlan, extract
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
-    from zsntta_cli.simulation import LiveDevices
 
     reporter = ConsoleReporter()
     plan = ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
@@ -57,8 +57,7 @@ def demo(
     typer.echo(table(simulate(features_dir, _METHODS, {"ratio": _RATIOS})), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {LIVE_LIMIT:,} samples of each stream:")
-        devices = LiveDevices(LiveSettings(), reporter)
-        records = simulate(features_dir, _LIVE_METHODS, {"limit": [LIVE_LIMIT]}, devices)
+        records = simulate(features_dir, _LIVE_METHODS, {"limit": [LIVE_LIMIT]}, reporter)
         typer.echo(table(records), nl=False)
         stop_if_unfinished(records)
     typer.echo(NEXT_STEPS)
@@ -68,9 +67,9 @@ def simulate(
     root: Path,
     methods: Sequence[str],
     axes: Mapping[str, Sequence[Any]],
-    live: "LiveFactory | None" = None,
+    reporter: "Reporter | None" = None,
 ) -> "list[Record]":
-    """The runs of methods against each built-in OOD set; `live` makes what live ones run in."""
+    """The runs of methods against each built-in OOD set; `reporter` shows how live ones go."""
     from zsntta_cli.cli.output import command_line
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.runner import Runner
@@ -78,4 +77,7 @@ def simulate(
 
     keeping = Keeping.beside(root, command=command_line())
     runs = Grid(methods, _ENCODER, axes=axes).runs(root)
-    return Runner(root, live=live, keeping=keeping).run(runs)
+    runner = Runner(root, keeping=keeping)
+    if reporter:
+        runner = replace(runner, live=LiveSettings(), reporter=reporter)
+    return runner.run(runs)

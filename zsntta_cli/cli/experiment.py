@@ -39,7 +39,6 @@ def run(
     from zsntta_cli.results.frame import chosen
     from zsntta_cli.results.runner import Runner
     from zsntta_cli.results.store import Keeping
-    from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
 
     experiment = read_experiment(file)
@@ -64,8 +63,7 @@ def run(
     keeping = Keeping.beside(root, experiment.records, fresh, command_line())
     sets = tuple(f"{name}={path}" for name, path in experiment.datasets.items())
     live, reporter = LiveSettings(experiment.data, sets, **vars(machine)), ConsoleReporter()
-    devices = LiveDevices(live, reporter)
-    records = Runner(root, jobs.jobs, jobs.engine, devices, reporter, keeping).run(runs)
+    records = Runner(root, jobs.jobs, jobs.engine, live, reporter, keeping).run(runs)
     stop_if_unfinished(records)
     written: list[tuple[Path | None, bytes]] = []
     for request, (output, view) in zip(experiment.tables, tables, strict=True):

@@ -221,11 +221,10 @@ def paper(
             return
     from zsntta_cli.paper.measuring import Measuring, way_to_make
     from zsntta_cli.results.runner import Runner
-    from zsntta_cli.simulation import LiveDevices
 
     machine = replace(machine, weights=encoder.choice().file)
-    devices = LiveDevices(machine, reporter) if live else None
-    runner = Runner(wishes.root, jobs.jobs, jobs.engine, devices, reporter, keeping)
+    by = machine if live else None
+    runner = Runner(wishes.root, jobs.jobs, jobs.engine, by, reporter, keeping)
     measuring = Measuring(wishes, runner, keeping, live)
     is_measured = True
     try:

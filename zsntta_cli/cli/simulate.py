@@ -23,7 +23,6 @@ from zsntta_cli.cli.output import TableOutput, command_line, form_of, put, say_f
 from zsntta_cli.cli.values import cached_sets, known_methods, names, texts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import RAY, LiveSettings
-from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
@@ -139,8 +138,8 @@ def simulate(
         raise SettingsError(
             "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
-    session = LiveDevices(replace(live, weights=choice.file), reporter)
-    runner = Runner(root, jobs.jobs, jobs.engine, session, reporter, keeping)
+    live = replace(live, weights=choice.file)
+    runner = Runner(root, jobs.jobs, jobs.engine, live, reporter, keeping)
     if dry_run:
         say_foresight(root, runs, keeping, ctx.params)
         return

@@ -49,7 +49,6 @@ def simulate(
     from zsntta_cli.results.runner import Runner
     from zsntta_cli.results.store import Keeping
     from zsntta_cli.settings import EncoderChoice, LiveSettings
-    from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
 
     for script in plugins:
@@ -63,8 +62,7 @@ def simulate(
     root = checked_path(features_dir, "features_dir")
     path = checked_path(records, "records") if records else None
     keeping = Keeping.beside(root, path, fresh, command="zsntta_cli.simulate")
-    session = LiveDevices(live or LiveSettings())
-    runner = Runner(root, jobs, engine, session, keeping=keeping)
+    runner = Runner(root, jobs, engine, live or LiveSettings(), keeping=keeping)
     runs = grid.runs(root)
     for note in [*grid.notes(root), *notes_before(root, runs)]:
         warnings.warn(note.removeprefix("note: "), stacklevel=2)

@@ -29,10 +29,9 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.results.store import Keeping, keeper, kept_before
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
-from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key
-from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Library
 
 _FEW = 8  # runs that several processes are not worth
@@ -55,7 +54,7 @@ class Runner:
     root: Path
     jobs: int | None = 1  # processes, or of a cluster at most so many workers; None: 1, or all
     engine: str = LOCAL
-    live: LiveFactory | None = None  # None: live runs say what they lack
+    live: LiveSettings | None = None  # None: live runs say what they lack
     reporter: Reporter = Reporter()  # noqa: RUF009
     keeping: Keeping | None = None
 
@@ -90,7 +89,7 @@ class Runner:
             keeper(self.keeping, self.reporter.note) as keep,
             self.reporter.waiting(lambda: _name(runs[0])),
         ):
-            replay = Simulator(self.root, self.live).replay(runs[0], analyse=True)
+            replay = Simulator(self.root, self.live, self.reporter).replay(runs[0], True)
             record = replay.record(self.keeping.command if self.keeping else "")
             keep(record)
         return replay, record
@@ -152,7 +151,7 @@ class Runner:
         if (self.jobs or 1) > 1 and len(replays) >= _FEW:
             yield from self._by_processes(replays)
             replays = []
-        simulator = Simulator(self.root, self.live)
+        simulator = Simulator(self.root, self.live, self.reporter)
         for run in [*replays, *images]:
             yield run, self.result(simulator, run)
 
@@ -169,8 +168,7 @@ class Runner:
 
         The last part tells calls apart: what was read for one may have changed for the next.
         """
-        devices = LiveDevices(live) if live else None
-        there = replace(self, live=devices, reporter=Reporter())
+        there = replace(self, live=live, reporter=Reporter())
         return pickle.dumps((LoadedScripts(), there, Path.cwd(), os.getpid(), os.urandom(8)))
 
     def _by_processes(self, runs: Sequence[RunSettings]) -> Made:
@@ -208,8 +206,8 @@ class Runner:
             try:
                 for runs in (replays, images):
                     settings, needs = None, {"num_cpus": 1}
-                    if runs and runs is images and isinstance(self.live, LiveDevices):
-                        settings, needs = _live_place(self.live.settings)
+                    if runs and runs is images and self.live:
+                        settings, needs = _live_place(self.live)
                     task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
                     packed, left = self._packed(settings), list(runs)
                     while left or tasks:

@@ -3,11 +3,10 @@
 import functools
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, nullcontext, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -19,18 +18,14 @@ from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
-from zsntta_cli.settings import MATCH
+from zsntta_cli.progress import Reporter
+from zsntta_cli.settings import MATCH, LiveSettings
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
 from zsntta_cli.simulation.record import Made, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
-
-if TYPE_CHECKING:
-    from zsntta_cli.simulation.live import LiveSession
-
-LiveFactory = Callable[[], "LiveSession"]  # called at the first live run: it imports torch
 
 _FEW = 2**17  # numbers in the text features: 256 classes of 512
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
@@ -39,10 +34,11 @@ _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 class Simulator:
     """Runs on the feature files in one folder; each file is read and scored once."""
 
-    def __init__(self, root: Path, live: LiveFactory | None = None) -> None:
-        """`root` is the folder of the files; `live` gives the session of live runs."""
-        self._library = Library(root)
-        self._live = functools.cache(live) if live else None
+    def __init__(
+        self, root: Path, live: LiveSettings | None = None, reporter: Reporter | None = None
+    ) -> None:
+        """`root` is the folder of the files; without `live` no method encodes images."""
+        self._library, self._live, self._reporter = Library(root), live, reporter or Reporter()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
 
@@ -96,6 +92,7 @@ class Simulator:
     ) -> Made:
         """What a live method makes of a stream, or what its kept answers do where all are there."""
         # Only for live methods: it imports their settings.
+        from zsntta_cli.encoders.clip import wait_passively
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
 
         started = time.perf_counter()
@@ -111,10 +108,14 @@ class Simulator:
                 f"{settings.method} needs the images of '{settings.id_set}' here: not all of its "
                 f"answers are kept."
             )
+        wait_passively()
+        from zsntta_cli.simulation.live import LiveSession  # torch
+
+        session = LiveSession(self._live, self._reporter)
         with closing(kept) if kept else nullcontext():
-            made = self._live().run(settings, sources, stream, data, analyse, known)
+            made = session.run(settings, sources, stream, data, analyse, known)
         if kept and kept.problem:
-            self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
+            self._reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return made
 
     def _score_file(self, encoder: str, prompt: str, id_set: str, name: str) -> ZeroShot:
