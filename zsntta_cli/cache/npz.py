@@ -33,11 +33,11 @@ from zsntta_cli.cache.identity import (
 )
 from zsntta_cli.cache.store import Features, Text, faults, row_norms
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import DATASET, NOISE, OWN_NAMES, SetName, is_own_name, noise_name
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, first_line, short
+from zsntta_cli.datasets.names import DATASET, NOISE, SetName, noise_name
+from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target, whole_file
 from zsntta_cli.settings import NOISE_TYPES
-from zsntta_cli.settings.options import LARGEST_SCALE, check, is_bias, is_scale
+from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import prompt_template
 
 _SCALE = 100.0  # CLIP's own at the end of its training
@@ -48,6 +48,7 @@ _ALSO = {  # names that other tools have for them
 }  # fmt: skip
 _OF_TEXT = (_TEXT, "templates", "logit_scales", "generic_")  # beginnings of names
 _KINDS = {"f": "floating-point numbers", "iu": "whole numbers", "US": "texts"}
+_ENDINGS = (".npz", ".npy", ".pt", ".pth", ".safetensors")
 _BARE = ""  # the key of an array whose file gives it none
 _UNIT = 1e-4  # text features whose norms are further from 1 are normalised
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
@@ -64,13 +65,30 @@ def read_arrays(path: Path) -> Arrays:
     Raises:
         StoreError: there is no such file, its type is not known, it is broken, or has objects.
     """
-    reader = _READERS.get(path.suffix.lower())
-    if not path.is_file() or reader is None:
+    ending = path.suffix.lower()
+    if not path.is_file() or ending not in _ENDINGS:
         raise StoreError(
-            f"{path} is no file that can be read: must be one of {', '.join(_READERS)}."
+            f"{path} is no file that can be read: must be one of {', '.join(_ENDINGS)}."
         )
     try:
-        return reader(path)
+        if ending == ".npy":
+            return {_BARE: np.lib.format.open_memmap(path, mode="r")}
+        if ending == ".npz":
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
+                return {key: _array(value) for key, value in loaded.items()}
+        if ending == ".safetensors":
+            from safetensors.torch import load_file
+
+            return {key: _array(value) for key, value in load_file(path).items()}
+        import torch
+
+        try:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as error:  # torch advises to unpickle all the same
+            raise ValueError("damaged, or with objects other than tensors and strings") from error
+        if not isinstance(content, dict):
+            content = {_BARE: content}
+        return {str(key): _array(value) for key, value in content.items()}
     except Exception as error:  # damaged files make zipfile, NumPy and torch raise nearly anything
         reason = first_line(error).rstrip(".")
         raise StoreError(
@@ -78,53 +96,15 @@ def read_arrays(path: Path) -> Arrays:
         ) from error
 
 
-def _npz(path: Path) -> Arrays:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
-        content = dict(loaded)
-    for key, array in content.items():  # NumPy gives the bytes of a member that is no array
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"'{key}' in it is no array")
-    return content
-
-
-def _torch(path: Path) -> Arrays:
-    import torch
-
-    try:
-        loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:  # torch's message advises to unpickle all the same
-        raise ValueError("damaged, or with objects other than tensors and strings") from error
-    if isinstance(loaded, torch.Tensor):
-        loaded = {_BARE: loaded}
-    if not isinstance(loaded, dict):
-        raise TypeError(f"it holds a {type(loaded).__name__}, must be a tensor or a dict")
-    return {str(key): _array(value) for key, value in loaded.items()}
-
-
-def _safetensors(path: Path) -> Arrays:
-    from safetensors import safe_open
-
-    with safe_open(path, "pt") as file:
-        return {key: _array(file.get_tensor(key)) for key in file.keys()}  # noqa: SIM118
-
-
 def _array(value: Any) -> Array:
-    import torch
-
-    if not isinstance(value, torch.Tensor):
-        return np.array(value)
+    """An array of what a file has: one, a tensor, or a list of texts."""
+    if not hasattr(value, "untyped_storage"):
+        return np.asarray(value)
     # With strides of 0, a small file can claim a tensor of any shape, and a copy fills the memory.
     if value.numel() * value.element_size() > value.untyped_storage().nbytes():
         raise ValueError("a tensor in it repeats itself: save its .clone()")
-    # NumPy has no bfloat16.
-    array: Array = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
-    return array
-
-
-_READERS: dict[str, Callable[[Path], Arrays]] = {
-    ".npz": _npz, ".npy": lambda path: {_BARE: np.lib.format.open_memmap(path, mode="r")},
-    ".pt": _torch, ".pth": _torch, ".safetensors": _safetensors,
-}  # fmt: skip
+    array: Array = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+    return array  # NumPy has no bfloat16
 
 
 # In.
@@ -147,19 +127,9 @@ class ImportPlan:
     logit_bias: float | None = None  # of a sigmoid model
 
     def __post_init__(self) -> None:
-        if ":" in self.name:
-            try:
-                datasets.known(self.name)
-            except DatasetError as error:
-                raise SettingsError(str(error)) from error
-        for what, value in (("name", SetName.parse(self.name).base), ("encoder", self.encoder)):
-            check(is_own_name(value), f"{what} is '{short(value)}', must be {OWN_NAMES}.")
-        scale, bias, pools = self.logit_scale, self.logit_bias, ", ".join(_POOLS)
-        most = f"above 0 and at most {LARGEST_SCALE:g}"
-        check(scale is None or is_scale(scale), f"logit-scale is {scale}, must be {most}.")
-        check(bias is None or is_bias(bias), f"logit-bias is {bias}, must be a number, about -13.")
+        pools, kind = ", ".join(_POOLS), SetName.parse(self.name).kind
         check(
-            self.is_noise or SetName.parse(self.name).kind == DATASET,
+            self.is_noise or kind == DATASET,
             f"name is '{self.name}', must be a data set's or one of: {pools}.",
         )
         check(
