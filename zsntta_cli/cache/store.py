@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ class Features:
             "digest": self.digest,
             "normalized": self.normalized,
             "class_names": self.class_names,
-            "texts": sorted([t.template, t.digest, t.scale] for t in self.texts.values()),
+            "texts": sorted(map(attrgetter("template", "digest", "scale"), self.texts.values())),
         }
         if self.generic is not None:
             sealed["generic"] = self.generic_source, digest_of(self.generic)
