@@ -12,15 +12,10 @@ import sys
 from pathlib import Path
 
 import jsonschema
-import numpy as np
 import pytest
 from detected import NAMES, SHAPES, rows
-from feature_files import write_features
 from made import TINY, ZSNTTA, fails, pack
 from sorted_photos import photos_in, tree
-
-from zsntta_cli.cache.store import Text
-from zsntta_cli.datasets.names import DATASET
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/verdict.schema.json").read_text())
@@ -79,19 +74,6 @@ def test_the_same_verdicts_whatever_the_images_come_from(pictures, tmp_path):
         assert verdicts(rows(pictures("detect", *sources, *SHAPES))) == expected, sources
 
 
-def write_set(tmp_path, count):
-    """Features of a set without labels, of an encoder that there is not."""
-    generator = np.random.default_rng(0)
-    text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T.astype(np.float32)
-    write_features(
-        tmp_path / "features/made/mine.h5", kind=DATASET, name="mine",
-        encoder={"model": "made-up", "logit_scale": 20.0}, source={"images": count},
-        blocks=[generator.standard_normal((count, 8)).astype(np.float16)],
-        labels=np.full(count, -1, np.int32), sample_ids=[f"{i}.png" for i in range(count)],
-        class_names=("cat", "dog", "ox"), texts=[Text("a photo of a {}.", text)],
-    )  # fmt: skip
-
-
 def test_cached_features_are_judged(cached):
     found = rows(cached("detect", "--cached", "shapes", *TINY))
     assert len(found) == 300
@@ -131,15 +113,11 @@ def test_rows_go_to_files_by_their_endings(pictures):
     assert json.loads(read[0]["top"]) == expected[0]["top"]
 
 
-def test_rows_as_parquet_or_what_to_install(pictures, monkeypatch):
+def test_rows_as_parquet(pictures):
     parquet = pytest.importorskip("pyarrow.parquet")
-    out = ("detect", "pictures", *SHAPES, "--output", "rows.parquet")
     expected = rows(pictures("detect", "pictures", *SHAPES))
-    assert pictures(*out).exit_code == 0
+    assert pictures("detect", "pictures", *SHAPES, "--output", "rows.parquet").exit_code == 0
     assert parquet.read_table("rows.parquet").to_pylist() == expected
-    monkeypatch.setattr("zsntta_cli.report.verdicts.find_spec", lambda _: None)
-    fails(pictures(*out),
-          "rows.parquet is Parquet: pip install 'zsntta[parquet]' reads and writes it")  # fmt: skip
 
 
 def test_copies_are_made_once_in_a_new_folder(pictures):

@@ -67,17 +67,6 @@ def test_pictures_have_the_verdicts_of_what_they_show(pictures, save, like):
     assert (told in result.stderr) == (save is deep)
 
 
-def test_a_set_of_more_than_8_bits_is_noted_and_has_the_features_of_its_pictures(pictures):
-    sets = (f"deep={again('deep', deep)}", "--dataset", f"plain={again('plain', plain)}")
-    result = pictures(*EXTRACT, *sets)
-    assert result.exit_code == 0, result.output
-    assert "note: deep: images of more than 8 bits are brought to 8." in result.stderr
-    one, other = features("deep"), features("plain")
-    np.testing.assert_array_equal(one.image_features, other.image_features)
-    assert "bits" in one.source
-    assert other.source.keys() == {"dataset", "images", "limit", "digest"}
-
-
 @pytest.mark.parametrize("form", ["folder", "tar", "shards"])
 def test_as_shown_is_of_the_sets_identity(pictures, form):
     for save in (plain, lying):

@@ -55,20 +55,13 @@ def test_runs_are_chosen_by_what_they_are_of(keep, zsntta):
     for words, count in (
         ((), 12),
         (("--method", "adand"), 8),
-        (("--method", "adand", "--method", "zs-clip"), 12),
-        (("--ratio", "0.25"), 6),
         (("--seed", "1", "--ratio", "0.5"), 3),
         (("--setting", "warmup=7"), 4),
         (("--setting", "warmup=7", "--setting", "warmup=5", "--seed", "0"), 4),
         (("--setting", "preset=paper"), 12),
-        (("--id", "pets"), 0),
         (("--method", "nonsense"), 0),
     ):
         assert len(rows(zsntta, *words)) == count, words
-    fails(
-        zsntta("records", "list", "--records", PATH, "--setting", "warmpu=7"),
-        "did you mean 'warmup'?", code=2,
-    )  # fmt: skip
 
 
 def test_a_name_that_no_kept_run_has_is_said(keep, zsntta):
@@ -98,10 +91,6 @@ def test_csv_and_json_have_the_one_schema_and_the_key(keep, zsntta, tmp_path):
     assert zsntta("records", "list", "--records", PATH, "--output", "l.json").exit_code == 0
     [plain] = json.loads((tmp_path / "l.json").read_text())
     assert list(plain) == list(row)
-    fails(
-        zsntta("records", "list", "--records", PATH, "--output", "l.csv", "--format", "json"),
-        "the ending of --output l.csv says csv", code=2,
-    )  # fmt: skip
 
 
 # Removing
@@ -135,11 +124,9 @@ def test_on_a_terminal_it_is_a_question(some_live, zsntta, answer, left):
     assert len(rows(zsntta)) == left
 
 
-@pytest.mark.parametrize("ending", ["csv", "pdf", "png", "svg"])
-def test_a_set_whose_name_is_not_utf8_is_written_and_drawn(keep, zsntta, tmp_path, ending):
+def test_a_set_whose_name_is_not_utf8_is_written(keep, zsntta, tmp_path):
     keep(*(kept_run(method, ood="sky\udc80") for method in ("zs-clip", "adand")))
     of_store = ("--records", PATH)
-    assert zsntta("plot", "ratio", *of_store, "--output", f"figure.{ending}").exit_code == 0
     for words in (("export", "--format", "csv"), ("list",)):
         assert zsntta("records", *words, *of_store, "--output", "runs.csv").exit_code == 0
         assert b"sky\x80" in (tmp_path / "runs.csv").read_bytes()

@@ -42,6 +42,9 @@ COMMANDS = {
 }  # fmt: skip
 
 
+_INTERRUPTED = 130  # an exit code
+
+
 def program(words: Sequence[str] | None = None) -> Any:
     """The program with the commands that a line names; with none named all are told of.
 
@@ -108,7 +111,10 @@ def main(words: Sequence[str] | None = None) -> None:
     refuse_while_loading()
     load_declared(lambda note: say(f"note: {note}", err=True))
     try:
-        sys.exit(program(line).main(line, prog_name="zsntta", standalone_mode=False))
+        code = program(line).main(line, prog_name="zsntta", standalone_mode=False)
+        if code == _INTERRUPTED:  # before a command began, of which Typer says nothing
+            say("interrupted.", err=True)
+        sys.exit(code)
     except typer.TyperException as error:
         if said := usage(error, COMMANDS):
             typer.echo(said, err=True)

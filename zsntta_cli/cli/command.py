@@ -190,7 +190,7 @@ def _end(line: str, code: int, error: BaseException) -> NoReturn:
     """One line on stderr, and the exit code."""
     drop_unwritten()
     say(line, err=True)
-    raise typer.Exit(code) from error
+    raise SystemExit(code) from error
 
 
 def say(line: str, err: bool = False) -> None:
