@@ -37,7 +37,7 @@ PLAIN, OURS = "plain", "zsntta"
 
 def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-def]
     """Noise pictures of the size that ImageNet's have; the features are cached, as always."""
-    from zsntta_cli.datasets import imagenet
+    from zsntta_cli.datasets import known_sets
     from zsntta_cli.datasets.images import ImageSet
     from zsntta_cli.methods.base import StreamData
     from zsntta_cli.methods.live.base import LiveData
@@ -51,7 +51,7 @@ def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-d
     images = ImageSet("bench", lambda i: pictures[i % 8], np.full(samples, -1, np.int32), ids)
     some = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
     features = some[np.arange(samples) % 8]
-    names = [*imagenet.names_by_wnid().values()][:classes]
+    names = [*known_sets.names_by_wnid().values()][:classes]
     text = encoder.encode_texts(class_prompts(PROMPT, names))
     scale = encoder.identity["logit_scale"]
     stream = StreamData.scored(features, text, scale)

@@ -29,7 +29,7 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from zsntta_cli.datasets import imagenet
+from zsntta_cli.datasets import known_sets
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.methods import METHODS
@@ -124,7 +124,7 @@ def live_data(encoder: Encoder, run: RunSettings, samples: int, classes: int) ->
     pixels = generator.integers(0, 256, (PICTURES, size, size, 3), np.uint8)
     pictures = [Image.fromarray(picture) for picture in pixels]
     features = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
-    names = [*imagenet.names_by_wnid().values()][:classes]
+    names = [*known_sets.names_by_wnid().values()][:classes]
     text = encoder.encode_texts(class_prompts(DEFAULT_PROMPT, names))
     scale = encoder.identity["logit_scale"]
     stream = StreamData.scored(features, text, scale).part(np.arange(total) % PICTURES)

@@ -20,7 +20,7 @@ from torchvision.datasets import CIFAR10, CIFAR100
 from torchvision.datasets import imagenet as published_imagenet
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets import imagenet
+from zsntta_cli.datasets import known_sets
 from zsntta_cli.datasets.catalogue import BUILTIN, CATALOGUE
 
 NAMES = [name for name in CATALOGUE if name not in BUILTIN]
@@ -293,8 +293,8 @@ def made(name, monkeypatch, root):
     table = root.parent / "imagenet_classes.tsv"
     names = ("tench\t", "goldfish\tar", "stingray\tar")
     table.write_text("".join(f"{w}\t{n}\n" for w, n in zip(WNIDS, names, strict=True)))
-    monkeypatch.setattr(imagenet, "_TABLE", table)
-    imagenet.names_by_wnid.cache_clear()
+    monkeypatch.setattr(known_sets, "_TABLE", table)
+    known_sets.names_by_wnid.cache_clear()
     tree = _ORIGINALS[name](monkeypatch) if name in _ORIGINALS else split(name)
     write(root, tree)
     images = datasets.load_images(spec_of(name), root)

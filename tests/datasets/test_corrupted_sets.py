@@ -6,9 +6,9 @@ from made import pack, refused
 from originals import WNIDS, by_class, npy, write
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets import corruptions
+from zsntta_cli.datasets import known_sets
 
-ALL = (*corruptions.CORRUPTIONS, *corruptions.EXTRA)
+ALL = (*known_sets.CORRUPTIONS, *known_sets.EXTRA)
 LABELS = (3, 0, 9, 5)
 
 
@@ -76,7 +76,7 @@ def test_arrays_that_are_not_cifar_c(cifar_c, changes, said):
 
 def test_imagenet_c_all_keeps_the_corruption_in_the_id(original, tmp_path, monkeypatch):
     original("imagenet-c")
-    monkeypatch.setattr(corruptions, "CORRUPTIONS", ("snow", "fog"))
+    monkeypatch.setattr(known_sets, "CORRUPTIONS", ("snow", "fog"))
     with refused("there is no ", "imagenet-c/snow/1"):
         datasets.load_images("imagenet-c:all:1", tmp_path / "data")
     write(tmp_path / "data", by_class("imagenet-c/snow/1", WNIDS))

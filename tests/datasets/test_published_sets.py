@@ -14,7 +14,7 @@ from made import pack, refused
 from originals import ROWS, SPLITS, lines, pictures, write
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets import imagenet
+from zsntta_cli.datasets import known_sets
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.errors import DatasetError
 
@@ -65,17 +65,17 @@ def test_imagenets_classes_are_timms_wnids_with_open_clips_names():
     def timm_list(name):
         return (files("timm") / "data" / "_info" / name).read_text().split()
 
-    named = imagenet.names_by_wnid()
+    named = known_sets.names_by_wnid()
     assert [*named] == timm_list("imagenet_synsets.txt")
     assert [*named.values()] == [*open_clip.IMAGENET_CLASSNAMES]
     assert [named[w] for w in ("n01440764", "n02123045", "n02123159", "n15075141")] == [
         "tench", "tabby cat", "tiger cat", "toilet paper"
     ]  # fmt: skip
     for subset, first in (("a", ("n01498041", "stingray")), ("r", ("n01443537", "goldfish"))):
-        wnids = [*imagenet.names_by_wnid(subset)]
+        wnids = [*known_sets.names_by_wnid(subset)]
         assert wnids == timm_list(f"imagenet_{subset}_synsets.txt")
         assert wnids == [wnid for wnid in named if wnid in wnids], "in ImageNet's order"
-        assert first in imagenet.names_by_wnid(subset).items()
+        assert first in known_sets.names_by_wnid(subset).items()
         assert CATALOGUE[f"imagenet-{subset}"].classes == len(wnids) == 200
 
 

@@ -147,9 +147,9 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
             where to get it.
     """
     if entry.parameters:
-        from zsntta_cli.datasets import corruptions
+        from zsntta_cli.datasets.known_sets import corruptions_of
 
-        corruptions.parameters(str(name))
+        corruptions_of(str(name))
     if not isinstance(entry.read, Reader) or not entry.layout:
         return entry.read(str(name), root)
     try:

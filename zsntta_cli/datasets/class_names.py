@@ -62,7 +62,7 @@ def names_of_folders(images: ImageSet) -> ImageSet:
     words, are_codes = [_CAMEL.sub(" ", name).replace("_", " ") for name in bare], ""
     words = words if len({*words}) == len(words) else folders
     if folders and all(map(_WNID.fullmatch, folders)):
-        from zsntta_cli.datasets.imagenet import names_by_wnid
+        from zsntta_cli.datasets.known_sets import names_by_wnid
 
         of_imagenet = names_by_wnid()
         words = [of_imagenet.get(folder, folder) for folder in folders]

@@ -5,19 +5,29 @@ functions reads which set.
 """
 
 import errno
+import io
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zsntta_cli.datasets import tree
-from zsntta_cli.datasets.catalogue import ARCHIVES
+from zsntta_cli.datasets.catalogue import ARCHIVES, CORRUPTIONS
 from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
-from zsntta_cli.errors import DatasetError, counted, first_of
+from zsntta_cli.errors import DatasetError, counted, first_line, first_of
+
+# The 1000 wnids of ImageNet (from timm, Apache-2.0) with the curated names of CLIP (from open_clip,
+# MIT), in standard order, and which of them ImageNet-A and ImageNet-R have.
+_TABLE = Path(__file__).with_name("imagenet_classes.tsv")
+ALL, SEVERITIES = "all", 5  # the 15 corruptions one after the other
+EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # in the archives too
 
 
 def existing(path: Path) -> Path:
@@ -107,6 +117,53 @@ def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str,
             files += [replace(file, parts=(*above, *file.parts)) for file in found]
             labels += [label] * len(found)
     return file_set(name, files, labels, list(names_by_folder.values()))
+
+
+# --- The ImageNet family: a folder a class, labels in ImageNet's standard order ---
+
+
+@cache
+def names_by_wnid(subset: str = "") -> dict[str, str]:
+    """The 1000 class names by their wnids, in standard order; the 200 of subset "a" or "r"."""
+    lines = _TABLE.read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {wnid: name for wnid, name, subsets in rows if subset in subsets}
+
+
+def by_wnid(name: str, root: Path, *, places: Sequence[str], subset: str = "") -> ImageSet:
+    """The images of a set with one folder a wnid, in a folder or an archive."""
+    return by_keys(name, {"": first_place(root, places)}, names_by_wnid(subset))
+
+
+def by_number(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
+    """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
+    names = {str(label): name for label, name in enumerate(names_by_wnid().values())}
+    return by_keys(name, {"": first_place(root, places)}, names)
+
+
+def validation(name: str, root: Path) -> ImageSet:
+    """The validation set: `imagenet/val/` by wnid.
+
+    It is made once of the tar of all images and the devkit, by torchvision.
+
+    Raises:
+        DatasetError: the devkit is not there, or one of them is not the published file.
+    """
+    folder = root / "imagenet"
+    if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
+        from torchvision.datasets import imagenet
+
+        begun = folder / ".val.unpacking"
+        try:
+            imagenet.parse_devkit_archive(folder)
+            _, wnids = imagenet.load_meta_file(folder)
+            imagenet.parse_val_archive(folder, wnids=wnids, folder=begun.name)
+            os.rename(begun, folder / "val")
+        except (RuntimeError, OSError) as error:
+            raise DatasetError(first_line(error)) from error
+        finally:
+            shutil.rmtree(begun, ignore_errors=True)
+    return by_keys(name, {"": existing(folder / "val")}, names_by_wnid())
 
 
 # --- By torchvision's classes, and by lists of their own ---
@@ -275,3 +332,67 @@ def coop_imagenet(name: str, root: Path) -> ImageSet:
     own = root / "imagenet" / "images" / "val"
     base = own if own.is_dir() else existing(root / "imagenet" / "val")
     return with_lists(by_keys(name, {"": base}, names), [file])
+
+
+# --- Corrupted sets (arXiv:1903.12261), of which one is named `cifar10-c:fog:1` ---
+
+
+def corruptions_of(name: str) -> tuple[tuple[str, ...], int]:
+    """The corruptions and the severity that follow a set's name.
+
+    Raises:
+        DatasetError: they are missing or unknown.
+    """
+    base, *choices = name.split(":")
+    corruption, severity = choices if len(choices) == 2 else ("", "")
+    levels = [str(level) for level in range(1, SEVERITIES + 1)]
+    if corruption not in (ALL, *CORRUPTIONS, *EXTRA) or severity not in levels:
+        raise DatasetError(
+            f"'{name}' must be {base}:CORRUPTION:SEVERITY, as in {base}:fog:1, with severity 1 to "
+            f"{SEVERITIES} and corruption {ALL}, {', '.join((*CORRUPTIONS, *EXTRA))}."
+        )
+    return CORRUPTIONS if corruption == ALL else (corruption,), int(severity)
+
+
+def imagenet_c(name: str, root: Path) -> ImageSet:
+    """ImageNet-C: `imagenet-c/CORRUPTION/SEVERITY/WNID/*.JPEG`; of several, ids begin with that."""
+    corruptions, severity = corruptions_of(name)
+    places = [f"imagenet-c/{corruption}/{severity}" for corruption in corruptions]
+    by_prefix = {p if len(places) > 1 else "": existing(root / p) for p in places}
+    return by_keys(name, by_prefix, names_by_wnid())
+
+
+def cifar_c(
+    name: str, root: Path, *, places: Sequence[str], class_names: Sequence[str]
+) -> ImageSet:
+    """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, also in their tar.
+
+    Raises:
+        DatasetError: a file is missing, or its numbers are not those of CIFAR-C: labels (N,) and
+            images (N, 32, 32, 3) of bytes, five severities one after the other.
+    """
+    corruptions, severity = corruptions_of(name)
+    place = first_place(root, places)
+    files = {file.parts[-1]: file for file in tree.files_in(place)}
+
+    def array(file: str) -> NDArray[Any]:
+        if file not in files:
+            raise DatasetError(f"{place} has no {file}.")
+        try:
+            content: NDArray[Any] = np.load(io.BytesIO(files[file].read()))
+        except (ValueError, EOFError) as error:
+            raise DatasetError(f"{file} in {place} is broken or no .npy file.") from error
+        size = len(content) // SEVERITIES
+        return content[(severity - 1) * size : severity * size].copy()  # all is held no longer
+
+    labels = array("labels.npy")
+    blocks = [array(f"{corruption}.npy") for corruption in corruptions]
+    shape = (len(labels), 32, 32, 3) if labels.ndim == 1 else ()
+    if any(block.shape != shape or block.dtype != np.uint8 for block in blocks) or not len(labels):
+        raise DatasetError(
+            f"its .npy files are not CIFAR-C's: labels (N,) and images "
+            f"(N, 32, 32, 3) of bytes, {SEVERITIES} severities one after the other."
+        )
+    ids = [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(len(labels))]
+    images = array_set(name, np.concatenate(blocks), np.tile(labels, len(blocks)), class_names)
+    return replace(images, sample_ids=ids)

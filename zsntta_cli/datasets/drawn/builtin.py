@@ -46,7 +46,7 @@ _LOOKS: dict[str, tuple[tuple[Concept, ...], Distribution]] = {  # what they sho
 }  # fmt: skip
 
 
-def render(name: str) -> ImageSet:
+def render(name: str, _root: Path = Path()) -> ImageSet:
     """The images of a set of the catalogue's BUILTIN, RGB of 32 x 32; KeyError for another.
 
     Ids are such as "shapes/00001-square". Labels are cyclic where images are rendered.
@@ -83,11 +83,6 @@ def _scanned() -> tuple[Callable[[int], Image.Image], NDArray[np.int32]]:
         return large.convert("RGB")
 
     return read, digits.target.astype(np.int32)
-
-
-def read(name: str, _root: Path) -> ImageSet:
-    """A built-in set; needs no files."""
-    return render(name)
 
 
 _SALT = 0.025  # share of values that salt-and-pepper sets to the maximum
