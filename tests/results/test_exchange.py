@@ -4,6 +4,7 @@ import functools
 import json
 import math
 import operator
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -13,11 +14,15 @@ from hypothesis import strategies as st
 from replayed import kept_run, merged
 
 from zsntta_cli.errors import StoreError
-from zsntta_cli.results.exchange import json_schema, read_records, to_line
+from zsntta_cli.results.exchange import read_records, to_line
 from zsntta_cli.results.store import RecordStore
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = json.loads((ROOT / "docs" / "record.schema.json").read_text())
+sys.path.insert(0, str(ROOT / "tools"))
+
+from record_schema import PATH, json_schema  # noqa: E402
+
+SCHEMA = json.loads(PATH.read_text())
 
 
 @pytest.fixture(scope="module")
@@ -54,27 +59,21 @@ BY_CLASS = {
 }  # fmt: skip
 WRONG = [
     ({"settings": None}, "settings: Input should be a valid dict"),
-    ({"settings": {"method": [3]}}, "settings.method: Input should be a valid string"),
     ({"settings": {"id_set": "../x"}}, "settings: id_set is '../x', which cannot be"),
     ({"settings": {"stream": {"ratio": 2}}}, "settings: ratio is 2, must be in [0, 1)"),
     ({"settings": {"options": {"speed": 2}}}, "settings: 'speed' is no setting of options"),
     ({"settings": {"options": {"warmup": True}}}, "settings: warmup is True"),
-    ({"accuracies": {"acc_h": "half"}}, "accuracies.acc_h: Input should be a valid number"),
     ({"accuracies": {"acc_h": -1.5}}, "accuracies.acc_h: Input should be greater than"),
     ({"counts": {"ood": -1}}, "counts.ood: Input should be greater than or equal to 0 (it is -1)"),
-    ({"memory": 2.5}, "memory: Input should be a valid integer"),
     ({"memory": 10**30}, "memory: "),
     ({"unfinished": 3}, "its run was stopped"),
     ({"digests": {"pets": ["x"]}}, "digests.pets: Input should be a valid string"),
-    ({"curves": {"scores": [1]}}, "curves.scores: Input should be a valid dict"),
     ({"curves": {"classes": {**BY_CLASS, "right": [1]}}}, "curves.classes: must be lists of one"),
     ({"curves": {"classes": {**BY_CLASS, "confused_with": [2, 0]}}},
      "curves.classes: must have a class"),
     ({"curves": {"x": {}}}, "curves.x: Extra inputs are not permitted"),
     ({"curves": {"thresholds": {"item": [1, 2], "detector": ["<img>", 1]}}},
      "curves.thresholds.detector.1: "),
-    ({"curves": {"thresholds": {"item": [1, 2], "detector": [0.5, 0.5], "zero_shot": [0.5]}}},
-     "curves.thresholds: must be lists of one length"),
     ({"curves": {"thresholds": {"item": [2, 1], "detector": [0.5, 0.5], "zero_shot": [0.5, 0.5]}}},
      "curves.thresholds: must have points in ascending order"),
     ({"curves": {"scores": {"low": 1.0, "high": 0.0}}}, "curves.scores: must have points"),

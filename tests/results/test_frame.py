@@ -1,10 +1,12 @@
-"""Which runs make a row of a frame, how it is called, and which rows saw the same samples."""
+"""Which runs make a row of a frame, how it is called, which saw the same samples, which count."""
 
 import math
 
 import pytest
-from kept import kept_run
+from kept import kept_run, run_of
 
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.report.figures import usual
 from zsntta_cli.results import frame
 
 
@@ -17,19 +19,17 @@ def labels(made):
     return [frame.label(row, names[row.method]) for row in made]
 
 
-# Runs that differ in settings of the stream, the threshold, the method and the preset.
-
-
-def stream_of(kept):
-    [row] = rows(kept)
+def stream_of(**values):
+    [row] = rows(kept_run(**values))
     return row.stream, row.ratio
 
 
 def test_injection_makes_no_other_stream_and_order_limit_and_ratio_do():
-    plain = stream_of(kept_run())
-    assert stream_of(kept_run(noise="gaussian", noise_every=2, placement="shuffled")) == plain
+    plain = stream_of()
+    assert stream_of(noise="gaussian", noise_every=2, placement="shuffled") == plain
+    assert stream_of(rounded_odds=True) == plain, "there is nothing to round"
     for other in ({"order": "burst"}, {"limit": 7}, {"ood_fill": "cap"}, {"ratio": 0.25}):
-        assert stream_of(kept_run(**other)) != plain, other
+        assert stream_of(**other) != plain, other
 
 
 @pytest.mark.parametrize("name", ["shapes", "glyphs", "text/shapes"])
@@ -37,10 +37,21 @@ def test_rows_of_other_features_are_never_ranked_together(name):
     others = {name: "9" * 64}
     made = rows(kept_run("zs-clip"), kept_run("tda"), kept_run("cull", digests=others),
                 kept_run("zs-clip", digests=others))  # fmt: skip
-    groups = {}
-    for row in made:
-        groups.setdefault(row.stream, []).append(row.method)
-    assert sorted(map(sorted, groups.values())) == [["cull", "zs-clip"], ["tda", "zs-clip"]]
+    groups = frame.grouped(made, lambda row: row.stream).values()
+    methods = sorted(sorted(row.method for row in group) for group in groups)
+    assert methods == [["cull", "zs-clip"], ["tda", "zs-clip"]]
+
+
+def test_features_are_numbered_by_how_many_runs_have_them():
+    others, third = {"glyphs": "9" * 64}, {"glyphs": "8" * 64}
+    made = rows(
+        kept_run("adand", digests=others), kept_run("zs-clip"), kept_run("tda"),
+        kept_run("cull", digests=third), kept_run("oga", digests=others), kept_run("bca"),
+    )  # fmt: skip
+    numbers = {row.method: row.settings["features"] for row in made}
+    assert numbers == {
+        "zs-clip": "", "tda": "", "bca": "", "adand": "1.1.2", "oga": "1.1.2", "cull": "1.1.3",
+    }  # fmt: skip
 
 
 def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
@@ -52,14 +63,9 @@ def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
         "zs-clip", "adand (paper, warmup 3)", "adand (paper, warmup 10)",
         "adand (official, warmup 10)",
     ]  # fmt: skip
-
-
-def test_noise_images_of_another_digest_make_another_row():
     others = {"noise-gaussian": "9" * 64}
     made = rows(kept_run("adand"), kept_run("adand", seed=1, digests=others))
-    assert labels(made) == [
-        f"adand (features of noise-gaussian {digit * 8})" for digit in "49"
-    ]  # fmt: skip
+    assert labels(made) == [f"adand (features of noise-gaussian {n * 8})" for n in "49"]
 
 
 def test_a_fold_by_hand():
@@ -75,19 +81,13 @@ def test_a_fold_by_hand():
 def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
     by_set = {"a": {0: 0.2, 1: 0.4, 2: 0.9}, "b": {1: 0.8, 0: 0.4}}
     value = frame.average(by_set)
-    assert frame.average(by_set, "seeds") == value
-    assert (value.mean, [*value.by_seed]) == (pytest.approx(0.45), [0, 1])
-    assert value.by_seed == pytest.approx({0: 0.3, 1: 0.6})
+    assert (value.mean, value.by_seed) == (pytest.approx(0.45), pytest.approx({0: 0.3, 1: 0.6}))
     assert value.std == pytest.approx(math.sqrt(2) * 0.15)
     # As in the paper: the mean of the deviations of the sets, sqrt(2) · 0.1 and sqrt(2) · 0.2.
-    of_sets = frame.average(by_set, "sets")
-    assert (of_sets.mean, [*of_sets.by_seed]) == (value.mean, [0, 1])
-    assert of_sets.std == pytest.approx(math.sqrt(2) * 0.15)
-    wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}, "seeds")
-    assert wider.std == pytest.approx(0)
-    assert (frame.SEEDS, frame.SETS) == ("seeds", "sets"), "as --spread has them"
-    wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}, "sets")
-    assert wider.std == pytest.approx(math.sqrt(2) * 0.1)
+    assert frame.average(by_set, "sets") == value._replace(std=pytest.approx(math.sqrt(2) * 0.15))
+    opposed = {"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}
+    assert frame.average(opposed).std == pytest.approx(0)
+    assert frame.average(opposed, "sets").std == pytest.approx(math.sqrt(2) * 0.1)
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,15 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
     assert row.average(("glyphs", "digits"), "acc_s").lacks == "1 of 2 sets (digits)"
 
 
-def test_who_competes():
-    def of(*given, **values):
-        [row] = rows(kept_run(*given, **values))
-        return row.advantage
-
-    assert not of("adand")
-    assert of("etlt") == "sees the whole stream before it decides"
-    assert not of("tent", pipeline="normal")
-    assert of("tent", pipeline="gt") == "is shown by its pipeline gt which samples are noise"
+@pytest.mark.parametrize(
+    ("method", "values", "advantage"),
+    [("adand", {}, ""), ("tent", {"pipeline": "normal"}, ""),
+     ("etlt", {}, "sees the whole stream before it decides"),
+     ("tent", {"pipeline": "gt"}, "is shown by its pipeline gt which samples are noise")],
+)  # fmt: skip
+def test_who_competes(method, values, advantage):
+    [row] = rows(kept_run(method, **values))
+    assert row.advantage == advantage
 
 
 def test_tables_and_their_rows_have_one_order():
@@ -162,13 +162,39 @@ def test_tables_and_their_rows_have_one_order():
         assert [*table.rows[3].runs] == ["glyphs", "mine"]
 
 
-def test_features_are_numbered_by_how_many_runs_have_them():
-    others, third = {"glyphs": "9" * 64}, {"glyphs": "8" * 64}
-    made = rows(
-        kept_run("adand", digests=others), kept_run("zs-clip"), kept_run("tda"),
-        kept_run("cull", digests=third), kept_run("oga", digests=others), kept_run("bca"),
-    )  # fmt: skip
-    numbers = {row.method: row.settings["features"] for row in made}
-    assert numbers == {
-        "zs-clip": "", "tda": "", "bca": "", "adand": "1.1.2", "oga": "1.1.2", "cull": "1.1.3",
-    }  # fmt: skip
+# Which runs are wanted.
+
+
+def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
+    runs = [run_of("adand", ratio=r, seed=s) for r in (0.0, 0.25) for s in (0, 1)]
+    runs += [run_of("zs-clip", ood_set="textures")]
+    assert frame.chosen(runs, {"method": ["adand"], "seed": [1]}) == [runs[1], runs[3]]
+    assert frame.chosen(runs, {"ood": ["glyphs"]}) == runs[:4]
+    assert frame.chosen(runs, {"warmup": ["10"]}) == runs[:4]
+    assert frame.chosen(runs, {"fixed": ["adaptive"]}) == runs
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"method": ["tent"]}, "no kept run that fits has method tent: there is adand"),
+        ({"ratio": [0.3]}, "has ratio 0.3: there is 0.0, 0.25"),
+        ({"ratio": [0.25], "seed": [7]}, "has seed 7: there is 2"),
+        ({"warmup": ["11"]}, "has warmup 11: there is 10"),
+        ({"views": ["8"]}, "has views 8: there is none"),
+    ],
+)
+def test_where_nothing_fits_the_error_says_what_is_there(filters, message):
+    runs = [run_of("adand", ratio=0.0), run_of("adand", ratio=0.25, seed=2)]
+    with pytest.raises(SettingsError, match=message):
+        frame.chosen(runs, filters)
+
+
+def test_unasked_a_plot_has_the_papers_ratio_and_adaptive_thresholds():
+    runs = [run_of("adand", ratio=r) for r in (0.25, 0.5)] + [run_of("adand", fixed=0.3)]
+    assert usual(runs, {}) == [runs[1]]
+    assert usual(runs, {}, keep=("ratio",)) == runs[:2]
+    assert usual(runs, {}, keep=("fixed",)) == runs[1:]
+    assert usual(runs[:1], {}) == runs[:1]
+    assert usual(runs[2:], {}) == runs[2:]  # nothing else is there
+    assert usual(runs, {"ratio": [0.25, 0.5]}) == runs[:2]

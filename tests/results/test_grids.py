@@ -4,18 +4,9 @@ import csv
 import io
 import json
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from made import PROMPT
-from replayed import run_all
-
-from zsntta_cli.results.grid import Grid
-from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.record import run_from_record
 from zsntta_cli.simulation.simulator import Simulator
 
-CHOICE = EncoderChoice(folder="made")
 PAIR = ("--id", "pets", "--ood", "sky")
 
 
@@ -40,28 +31,16 @@ def test_a_grid_is_all_combinations_and_equals_its_single_runs(simulate, feature
         assert single["detection"] == record["detection"]
 
 
-@settings(max_examples=15, deadline=None)
-@given(order=st.permutations(["zs-clip", "adand", "tda", "adand+tda", "mcm", "neglabel"]))
-def test_the_order_of_methods_changes_nothing(features, order):
-    def accuracies(methods):
-        grid = Grid(methods, CHOICE, ["pets"], ["sky"], [PROMPT], axes={"update_every": [16]})
-        records = run_all(features, grid.runs(features))
-        return {r.settings.method: (r.to_dict()["accuracies"], r.detection.auroc) for r in records}
-
-    assert accuracies(order) == accuracies(sorted(order))
-
-
-@pytest.mark.parametrize("ood", [("--ood", "sky", "--ood", "sand"), ("--ood", "sky")])
-def test_two_processes_give_the_bytes_of_one(simulate, ood):
-    command = ("--method", "adand", "--method", "zs-clip", "--id", "pets", *ood, "--seed", 0,
-               "--seed", 1, "--seed", 2, "--set", "update-every=16")  # fmt: skip
-    one = simulate(*command)
-    two = simulate(*command, "--jobs", 2)
-    assert one.stdout == two.stdout
-    assert one.exit_code == two.exit_code == 0
-    one = simulate(*command, "--format", "json")
-    two = simulate(*command, "--format", "json", "--jobs", 2)
-    assert timeless(one.stdout) == timeless(two.stdout)
+def test_all_is_every_method_that_needs_nothing_more_and_the_others_are_named(simulate):
+    done = simulate("--method", "all", *PAIR, "--limit", 40, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    methods = {record["settings"]["method"] for record in json.loads(done.stdout)}
+    assert {"zs-clip", "adand", "adand+tda"} <= methods
+    assert not {"tent", "clipn"} & methods
+    [note] = [line for line in done.stderr.splitlines() if "left out" in line]
+    assert note.startswith(f"note: all is {len(methods)} methods; left out: tent, sotta")
+    assert "(live, they encode images)" in note
+    assert "clipn (needs the features of its 'no' text encoder)" in note
 
 
 def test_no_set_is_its_own_ood_set(simulate):

@@ -42,14 +42,12 @@ class Own(Method):
 def register(tmp_path, monkeypatch):
     """Write the script of a method and register it, as it would be after a start."""
 
-    def write(source=OWN, **facts):
+    def write(source=OWN):
         (tmp_path / "ownmethod.py").write_text(source)
         spec = importlib.util.spec_from_file_location("ownmethod", tmp_path / "ownmethod.py")
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, "ownmethod", module)
         spec.loader.exec_module(module)
-        for name, value in facts.items():
-            setattr(module.Own, name, value)
         monkeypatch.setitem(METHODS, "own", module.Own)
 
     return write

@@ -51,8 +51,8 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
         names = ", ".join(what.metrics) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
     current_runs, left_out = frame.current(runs)
-    shown_runs, notes = frame.latest(usual(chosen(current_runs, filters), filters, what.several))
-    notes += [f"left out: {words}" for words in left_out]
+    shown_runs = usual(chosen(current_runs, filters), filters, what.several)
+    notes = [f"left out: {words}" for words in left_out]
     figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
     if not figure.panels:
         raise SettingsError(f"no kept run that fits has anything that {kind} shows.")

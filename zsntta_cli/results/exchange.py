@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
-_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def to_line(record: Record) -> str:
@@ -25,25 +24,11 @@ def to_line(record: Record) -> str:
 
 
 @functools.cache
-def _reader() -> "TypeAdapter[Record]":
+def reader() -> "TypeAdapter[Record]":
     """What reads records by their annotations."""
     from pydantic import TypeAdapter  # what is kept here is not checked again
 
     return TypeAdapter(Record)
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a line: docs/record.schema.json."""
-    return {"$schema": _DRAFT, **_without_titles(_reader().json_schema())}
-
-
-def _without_titles(schema: Any) -> Any:
-    """A schema without pydantic's titles, which repeat the names, and without defaults."""
-    if isinstance(schema, list):
-        return [_without_titles(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {k: _without_titles(v) for k, v in schema.items() if k not in ("title", "default")}
 
 
 def read_records(path: Path) -> list[Record]:
@@ -93,7 +78,7 @@ def _read(path: Path, number: int, plain: Any) -> Record:
     from pydantic import ValidationError
 
     try:
-        record = _reader().validate_python(plain)
+        record = reader().validate_python(plain)
     except StoreError as error:  # the code of a method is not here
         script = next(iter(plain.get("own") or ()), "FILE.py")
         raise StoreError(str(error).replace("FILE.py", script)) from error

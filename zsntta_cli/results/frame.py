@@ -211,8 +211,7 @@ def tables(records: Iterable[Record]) -> list[ResultTable]:
         encoder, id_set, *_ = row.stream
         table = found.setdefault((encoder, id_set), ResultTable(encoder, id_set, [], []))
         table.rows.append(row)
-        new = [name for name in row.runs if name not in table.columns]
-        table.columns.extend(new)
+        table.columns.extend({*row.runs}.difference(table.columns))
     for table in found.values():
         table.columns.sort(key=functools.partial(_ood_place, table.id_set))
         if table.columns[1:] and CLEAN in table.columns:
@@ -314,28 +313,6 @@ def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     return counting, [reason] * (len(counting) < len(records))
 
 
-def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Of runs with the same settings the latest, without runs on features that are outdated.
-
-    The current features of a set are those that its latest run read; a note says how many runs are
-    left out.
-    """
-    in_time = sorted(records, key=lambda record: (record.created, sorted(record.digests.items())))
-    newest: dict[tuple[str, str], str] = {}
-    for record in in_time:
-        newest |= _images_of(record)
-    kept = {r.settings: r for r in in_time if _images_of(r).items() <= newest.items()}
-    lost = len(records) - len(kept)
-    note = f"{lost:,} older runs are left out: their features or methods were made anew since"
-    return list(kept.values()), [note] * bool(lost)
-
-
-def _images_of(record: Record) -> dict[tuple[str, str], str]:
-    """Digests of the image features that a run read, by encoder and set."""
-    encoder, digests = record.settings.encoder, record.digests
-    return {(encoder, n): d for n, d in digests.items() if not n.startswith(("text/", f"{ITEMS}/"))}
-
-
 def value_of(record: Record, name: str) -> Any:
     """What filters compare: a part of a run's place, or a setting's value as it is shown.
 
@@ -407,7 +384,7 @@ def varying(
             preset = "" if name == PRESET else row.settings[PRESET]
             usual = first.setdefault((of(row), row.stream.id_set, preset, name), value)
             differs[name] = differs.get(name, False) or value != usual
-    return {key: [n for n, is_so in differs.items() if is_so] for key, differs in names.items()}
+    return {key: [*filter(differs.get, differs)] for key, differs in names.items()}
 
 
 def label(row: ResultRow, names: Iterable[str], without: Collection[str] = OF_STREAM) -> str:

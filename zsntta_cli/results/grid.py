@@ -119,8 +119,8 @@ class Grid:
             check_method(method)
             if method not in methods:
                 raise SettingsError(f"a setting is given for {method}, which is not to be run.")
-        asked = [(methods, self.axes), *(([method], own) for method, own in self.own.items())]
-        for chosen, axes in asked:
+        for of, axes in {"": self.axes, **self.own}.items():
+            chosen = [of] if of else methods
             known = set().union(*map(declared, chosen))
             for name in axes:
                 if axes[name] and name not in known:
