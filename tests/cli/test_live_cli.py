@@ -165,15 +165,13 @@ def test_features_made_elsewhere_have_no_images(zsntta):
 
 def test_a_partial_run_is_marked_in_the_table(cached, monkeypatch):
     def stopped_after(parts):
-        def run(data, options, threshold):
-            for i, part in enumerate(tent.run(data, options, threshold)):
+        def run(method):
+            for i, part in enumerate(tent.run(method)):
                 if i == parts:
                     raise KeyboardInterrupt
                 yield part
 
-        monkeypatch.setattr(
-            METHODS["tent"], "run", lambda self: run(self.data, self.options, self.threshold)
-        )
+        monkeypatch.setattr(METHODS["tent"], "run", run)
         run_both = ("simulate", "--method", "tent", "--method", "sotta", *STREAM, *SMALL[:2])
         return cached(*run_both)
 
