@@ -4,7 +4,6 @@ import csv
 import io
 import json
 
-import h5py
 import numpy as np
 import pytest
 
@@ -24,7 +23,6 @@ def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_pa
         "json",
     )
     record = json.loads(simulate(*command, "--scores", "s.csv").stdout)[0]
-    simulate(*command, "--scores", "s.h5")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "s.csv").read_text())))
     assert list(rows[0]) == [
         "index", "sample_id", "truth", "decision", "id_score", "zero_shot_threshold",
@@ -42,9 +40,6 @@ def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_pa
         threshold = float(own or row["zero_shot_threshold"])
         assert (row["decision"] == "noise") == (float(row["id_score"]) < threshold)
         assert (own == "") == (int(row["index"]) < 48)
-    with h5py.File(tmp_path / "s.h5") as file:
-        assert file["id_score"][5] == float(rows[5]["id_score"])
-        assert file["sample_id"].asstr()[7] == rows[7]["sample_id"]
 
 
 def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):

@@ -69,7 +69,7 @@ def test_closed_outputs_and_readers_that_have_seen_enough(place, closed):
 DISKS = (4, 8, 16, 32, 64, 128) if LONG else (8,)  # KiB
 TO_A_DISK = {
     "--output": (*RUN, "--format=csv", "--output=disk/out.csv"),
-    "--scores": (*RUN, "--fresh", "--scores=disk/scores.h5"),
+    "--scores": (*RUN, "--fresh", "--scores=disk/scores.csv"),
     "the store": (*RUN, "--records=disk/kept.sqlite"),
     "report": ("report", "theirs.jsonl", "--output=disk/page.html"),
     "cache import": ("cache", "import", "new", "--features=in.npy", "--encoder=mine",

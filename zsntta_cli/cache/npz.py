@@ -4,8 +4,9 @@ An export has `image_features` (N, D), `labels` (N,), `sample_ids` (N,), `class_
 class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order,
 with `logit_scales` (NaN: the encoder's). `generic_text` (D,), which not every file has, is the mean
 of the unit features of texts on anything, and `generic_source` names them. `encoder` is a JSON
-text, the encoder's identity. An import reads these, or other tools' arrays, whose encoder is only
-known by the name that the user gives it. Nothing is ever unpickled: a file is data, not a program.
+text, the encoder's identity. An import reads these but for further templates and generic texts, or
+other tools' arrays, whose encoder is only known by the name that the user gives it. Nothing is ever
+unpickled: a file is data, not a program.
 """
 
 import json
@@ -46,7 +47,8 @@ _ALSO = {  # names that other tools have for them
     "features": _ROWS, "targets": _LABELS, "label": _LABELS, "target": _LABELS,
     "classes": _NAMES, "classnames": _NAMES, "text_weights": _TEXT,
 }  # fmt: skip
-_OF_TEXT = (_TEXT, "templates", "logit_scales", "generic_")  # beginnings of names
+_TEMPLATES = "templates"
+_OF_TEXT = (_TEXT, _NAMES, _TEMPLATES)  # beginnings of names
 _KINDS = {"f": "floating-point numbers", "iu": "whole numbers", "US": "texts"}
 _ENDINGS = (".npz", ".npy", ".pt", ".pth", ".safetensors")
 _BARE = ""  # the key of an array whose file gives it none
@@ -146,7 +148,7 @@ class ImportPlan:
     def files(self) -> dict[str, Path]:
         """The files, each by the name of the array that it is named for."""
         files = {
-            _ROWS: self.features, _LABELS: self.labels, _NAMES: self.class_names, _TEXT: self.text
+            _ROWS: self.features, _TEXT: self.text, _LABELS: self.labels, _NAMES: self.class_names
         }  # fmt: skip
         return {key: file for key, file in files.items() if file}
 
@@ -165,23 +167,19 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     count, dim = rows.shape
     with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
-    labels, names, texts = np.full(count, -1, np.int32), tuple[str, ...](), list[Text]()
-    generic, source = None, ""
+    labels, names, texts = np.full(count, -1, np.int32), tuple[str, ...](), dict[str, Text]()
     if not plan.is_noise:
-        texts = _texts(plan, held, dim)
-        if _NAMES in held:
-            names = _lines(held, _NAMES, len(texts[0].features) if texts else "C")
-        elif texts:
-            names = tuple(f"class {i}" for i in range(len(texts[0].features)))
-            note(f"no class names: called '{names[0]}' … '{names[-1]}'")
+        names = _lines(held, _NAMES, "C") if _NAMES in held else ()
+        if _TEXT in held:
+            text = _text(plan, held, (len(names) or "C", dim))
+            texts[text.template] = text
+            if not names:
+                names = tuple(f"class {i}" for i in range(len(text.features)))
+                note(f"no class names: called '{names[0]}' … '{names[-1]}'")
         if _LABELS in held:
             labels = _labels(held, count, len(names))
         else:
             note("no labels: can be an OOD set only")
-        if "generic_text" in held:
-            with np.errstate(all="ignore"):
-                generic = _checked(held, "generic_text", (dim,)).astype(np.float32)
-            source = str(held.get("generic_source", IMPORTED))
     ids = _lines(held, "sample_ids", count) if "sample_ids" in held else numbered(count)
     norms, normalized = row_norms(rows), plan.normalized
     if normalized is None:
@@ -192,8 +190,7 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     new = Features(
         path, NOISE if plan.is_noise else DATASET, plan.name, _identity(plan, held, note),
         {"images": count, "imported": [file.name for file in plan.files.values()]},
-        rows, labels, names, {text.template: text for text in texts}, generic, source,
-        normalized, machine_facts(),
+        rows, labels, names, texts, normalized=normalized, machine=machine_facts(),
     )  # fmt: skip
     if wrong := [*faults(new, every_row=True)]:
         raise StoreError(f"{plan.features} cannot be used: {'; '.join(wrong)}.")
@@ -228,9 +225,8 @@ def _gathered(plan: ImportPlan) -> dict[str, Array]:
             named = ", ".join(f"'{key}'" for key in held) or "nothing"
             raise StoreError(f"{file} holds {named}, must hold '{wanted}': save it so.")
         if wanted == _TEXT:  # in place of the texts beside the features
-            gathered = {key: gathered[key] for key in gathered if not key.startswith(_OF_TEXT)}
-            names = () if plan.class_names else (_NAMES,)
-            held = {key: held[key] for key in held if key.startswith((*_OF_TEXT, *names))}
+            gathered.pop(_TEMPLATES, None)
+            held = {key: held[key] for key in held if key.startswith(_OF_TEXT)}
         gathered |= held if wanted in (_ROWS, _TEXT) else {wanted: held[wanted]}
     return gathered
 
@@ -264,26 +260,17 @@ def _lines(held: Arrays, key: str, count: int | str) -> tuple[str, ...]:
     return texts
 
 
-def _texts(plan: ImportPlan, held: Arrays, dim: int) -> list[Text]:
-    """The text features of the plan's prompt, or of an export's templates, at norm 1."""
-    scales: Array = np.array([np.nan])
-    if "templates" in held and plan.prompt is None:
-        templates = _lines(held, "templates", "T")
-        scales = held.get("logit_scales", np.full(len(templates), np.nan))
-        scales = _checked({"logit_scales": scales}, "logit_scales", (len(templates),))
-    elif _TEXT in held:
-        templates = (prompt_template(plan.prompt or datasets.default_prompt(plan.name)),)
-    else:
-        return []
-    texts, classes = list[Text](), len(held[_NAMES]) if _NAMES in held else "C"
-    for i, template in enumerate(templates):
-        rows = _checked(held, _text_key(i), (classes, dim))
-        classes, norms = len(rows), row_norms(rows)
-        with np.errstate(all="ignore"):  # zeros, whose norm stays another: they are refused
-            rows = rows if (abs(norms - 1) <= _UNIT).all() else rows / norms[:, None]
-        own = None if np.isnan(scales[i]) else float(scales[i])
-        texts.append(Text(template, np.ascontiguousarray(rows, np.float32), own))
-    return texts
+def _text(plan: ImportPlan, held: Arrays, shape: tuple[int | str, ...]) -> Text:
+    """The text features (C, D) of the plan's prompt, the set's own or an export's, at norm 1."""
+    template = prompt_template(plan.prompt or datasets.default_prompt(plan.name))
+    templates = _lines(held, _TEMPLATES, "T") if _TEMPLATES in held else (template,)
+    template = template if plan.prompt or template in templates else templates[0]
+    place = templates.index(template) if template in templates else 0
+    rows = _checked(held, _text_key(place), shape)
+    norms = row_norms(rows)
+    with np.errstate(all="ignore"):  # zeros, whose norm stays another: they are refused
+        rows = rows if (abs(norms - 1) <= _UNIT).all() else rows / norms[:, None]
+    return Text(template, np.ascontiguousarray(rows, np.float32))
 
 
 def _labels(held: Arrays, count: int, classes: int) -> NDArray[np.int32]:

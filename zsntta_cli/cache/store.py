@@ -132,7 +132,11 @@ def write(
     Raises:
         StoreError: the file cannot be written; no incomplete file is left.
     """
-    with _created(new.path) as file:
+    with (
+        whole_file(new.path) as temporary,
+        open(temporary, "w+b") as raw,  # Python writes: a full disk is an error of the system
+        h5py.File(raw, "w", libver="v110") as file,
+    ):
         digest, start, rows = hashlib.sha256(), 0, None
         for block in [new.image_features] if blocks is None else blocks:
             if rows is None:
@@ -187,27 +191,6 @@ def add_texts(
         new = replace(new, generic=generic, generic_source=generic_source)
     write(new, read_sample_ids(whole.path))
     return new
-
-
-def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays of numbers or strings to an HDF5 file of its own kind."""
-    with _created(path) as file:
-        for name, column in columns.items():
-            if column.dtype == object:
-                _write_strings(file, name, column.tolist())
-            else:
-                file[name] = column
-
-
-@contextlib.contextmanager
-def _created(path: Path) -> Iterator[h5py.File]:
-    """Give a new file to fill; Python writes it, so a full disk is an error of the system."""
-    with (
-        whole_file(path) as temporary,
-        open(temporary, "w+b") as raw,
-        h5py.File(raw, "w", libver="v110") as file,
-    ):
-        yield file
 
 
 def _write_attrs(group: h5py.Group, **values: str) -> None:

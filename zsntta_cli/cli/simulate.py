@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.runs import RunSettings
 
 CLASSES = "classes"  # a report of one run
-_SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
+_SCORES = {".csv": "csv"}
 _wanted = partial(option, None, panel="What is run")
 _result = partial(option, panel="What comes out")
 
@@ -84,7 +84,7 @@ def simulate(
     ),
     table: TableOutput,
     scores: Path | None = _result(
-        None, "File for the items of the run (one only): .csv or .h5."
+        None, "File.csv for the items of the run (one only)."
     ),
     dry_run: bool = DRY_RUN,
     live: LiveSettings,

@@ -15,7 +15,7 @@ from zsntta_cli.simulation.stream import NOISE, OOD
 
 
 def write_scores(path: Path, replay: Replay) -> None:
-    """Write the items of a run as CSV, or as columns of an HDF5 file if the name ends in .h5.
+    """Write the items of a run as CSV.
 
     Columns: index in the stream, sample_id, truth (a class name, "ood" or "injected"), decision (a
     class name or "noise"), id_score, and the thresholds on the ID score that decided: of ZS-CLIP
@@ -24,9 +24,6 @@ def write_scores(path: Path, replay: Replay) -> None:
     norms of the gradients of its clean and noisy samples.
     """
     columns = score_columns(replay)
-    if path.suffix.lower() in (".h5", ".hdf5"):
-        store.write_table(path, columns)
-        return
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
