@@ -1,7 +1,6 @@
 """Detector: what a replay decides, whatever the pieces; readers change nothing; it pickles."""
 
 import copy
-import multiprocessing
 import pickle
 import threading
 
@@ -200,21 +199,6 @@ def test_a_copy_learns_by_itself(copied):
     assert_same_state(online, before)
     assert (online.seen, other.seen, other.labelled) == (100, 300, 2)
     assert (other.bias, other.seed, other.normalized, other.names) == (-3.0, 7, True, NAMES)
-
-
-def served(online, features):
-    """In another process: what it says next, and the detector afterwards."""
-    return online.update(features).rows(), online
-
-
-def test_it_goes_to_a_process_that_is_spawned_and_back():
-    _, features, _ = world()
-    online = detector()
-    online.update(features[:100])
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        said, other = pool.apply(served, (online, features[100:]))
-    assert said == online.update(features[100:]).rows()
-    assert_same_state(other, online)
 
 
 # --- hindsight

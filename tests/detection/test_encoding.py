@@ -137,11 +137,8 @@ DAMAGE = {
     "is not a database": lambda: STORE.write_bytes(b"no database" * 100),
     "of another program": lambda: sql("PRAGMA application_id=1"),
     "made by another version of zsntta": lambda: sql("PRAGMA user_version=9"),
-    "no such column": lambda: sql("ALTER TABLE kept RENAME words TO w"),
-    "no JSON at": lambda: sql("UPDATE kept SET words='[1'"),
     "no JSON object": lambda: sql("UPDATE kept SET words='[1]'"),
     "multiple of element": lambda: sql(f"UPDATE kept SET value=x'00' {IMAGES}"),
-    "bytes-like": lambda: sql(f"UPDATE kept SET value=7 {IMAGES}"),
     "features of several lengths": lambda: sql(
         f"UPDATE kept SET value=x'0000' {IMAGES} AND words != ''"
     ),
@@ -193,18 +190,6 @@ def test_two_that_make_a_store_at_once_share_it_and_what_was_kept_first_stays(tm
 # --- what cannot be read
 
 
-def test_a_failure_is_tried_again_by_another_reader(folder, passes, monkeypatch, encoded):
-    encoded(folder)
-    monkeypatch.setattr(module, "reader", lambda: "with a plug-in")
-    plain = Image.open(folder / "0.png")
-    monkeypatch.setattr("zsntta_cli.datasets.decoding._opened", lambda _: plain.copy())
-    for _ in range(2):
-        again = encoded(folder)
-        assert again[3].error == ""
-        assert again[3].features is not None
-        assert (passes["encoded"], passes["loaded"]) == (5, 2)
-
-
 def test_what_is_no_fault_of_the_file_is_not_kept(folder, passes, monkeypatch, encoded):
     def no_memory(_):
         raise MemoryError("no memory")
@@ -216,13 +201,6 @@ def test_what_is_no_fault_of_the_file_is_not_kept(folder, passes, monkeypatch, e
     assert {*errors.values()} == {"no memory"}
     with FeatureStore(STORE) as store:
         assert not store.keys(module.reader(), FILE)
-
-
-def test_features_of_the_older_reading_are_made_again(folder, passes, encoded):
-    encoded(folder)
-    sql(f"UPDATE kept SET kind = 'reading 1' {IMAGES}")
-    assert [bool(one.note) for one in encoded(folder)] == [False, True, False, False, False]
-    assert (passes["encoded"], passes["loaded"]) == (8, 2)
 
 
 # --- in a program

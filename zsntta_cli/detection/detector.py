@@ -110,15 +110,11 @@ class Detector:
         method: str = "cull",
         **more: Any,
     ) -> "Detector":
-        """A detector on the features of an encoder, with names of classes or photos of them.
+        """A detector on the features of an encoder that `load_encoder` loaded.
 
-        Args:
-            encoder: one that `load_encoder` loaded.
-            names: of the classes; or else
-            photos: a folder of examples of the classes, with a subfolder of 2 to 8 photos for each.
-            prompt: a template with one {} for the name, or its name.
-            method: as for a detector.
-            more: as for a detector.
+        Its classes have `names` under a `prompt`, a template with one {} for the name, or the name
+        of one; or `photos`, a folder with a subfolder of 2 to 8 examples for each. `method` and
+        `more` are as for a detector.
 
         Raises:
             SettingsError: an argument is invalid. DatasetError: a photo cannot be read.

@@ -65,12 +65,19 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
         kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
         if kind not in _KINDS:
             raise EncoderError(f"it is of the kind '{kind}', must be one of {', '.join(_KINDS)}")
-        images, _ = library.ImageProcessingMixin.get_image_processor_dict(folder)
+        preprocessing = _preprocessing(
+            library.ImageProcessingMixin.get_image_processor_dict(folder)[0], kind
+        )
         model, keys = getattr(library, _KINDS[kind]).from_pretrained(
             folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True
         )
         tokenizer = library.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        preprocessing = _preprocessing(images, kind)
+        if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
+            others = f"; it has {min(keys['unexpected_keys'])}" if keys["unexpected_keys"] else ""
+            raise EncoderError(
+                f"its weights do not fit its config.json: {lacking[0]} lacks or is of another size"
+                f"{others}"
+            )
     except ImportError as error:
         raise EncoderError(
             f"{choice.model} is a checkpoint of transformers: "
@@ -80,12 +87,6 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
         by_hand = f"files of https://huggingface.co/{name} and take hf:/FOLDER as the model"
         where = f": download the {by_hand}" if name else ""
         raise EncoderError(f"cannot load {choice.model} ({first_line(error)}){where}.") from error
-    if lacking := sorted([*keys["missing_keys"], *(key for key, *_ in keys["mismatched_keys"])]):
-        others = f"; it has {min(keys['unexpected_keys'])}" if keys["unexpected_keys"] else ""
-        raise EncoderError(
-            f"the weights of {choice.model} do not fit its config.json: {lacking[0]} lacks or is "
-            f"of another size{others}."
-        )
     length = int(model.config.text_config.max_position_embeddings)
 
     def tokenize(prompts: list[str], length: int = length) -> Any:
