@@ -30,23 +30,6 @@ def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
         assert line.endswith(f"({settings}).")
 
 
-def adand(simulate, *options):
-    result = simulate("--method", "adand", *PAIR, *options)
-    assert result.exit_code == 0, result.stderr
-    return result
-
-
-def test_a_note_is_kept_with_the_run(simulate, tmp_path):
-    adand(simulate, "--limit", 40)
-    kept_before = adand(simulate, "--limit", 40)
-    assert "kept from before" in kept_before.stderr
-    assert kept_before.stdout.count(WARM_UP) == 1
-    assert (
-        WARM_UP
-        not in adand(simulate, "--limit", 40, "--set", "warmup=1", "--set", "update-every=8").stdout
-    )
-
-
 def test_in_python_a_note_is_a_warning_and_stands_in_the_record(features, tmp_path):
     sets = {"id_set": "pets", "ood_set": "sky", "encoder": "made", "features_dir": features}
     sets |= {"noise": "none", "ood_fill": "cap", "ratio": 0.25, "records": tmp_path / "kept.sqlite"}

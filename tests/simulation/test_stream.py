@@ -1,14 +1,19 @@
+"""Streams: their counts, their order by a seed to the bit, and what cannot be."""
+
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.settings import StreamSettings, ood_share
+from zsntta_cli.settings import StreamSettings, ood_share, parse_order
 from zsntta_cli.simulation.stream import (
     ID,
     NOISE,
     OOD,
+    arrival_order,
     build_stream,
     stream_sizes,
 )
@@ -102,3 +107,132 @@ def test_every_id_sample_once_whatever_the_ratio(ratio, n_id, n_ood, fill, seed)
         assert sorted(oods) == list(range(n_ood))
     else:
         assert wanted == round(n_id * ood_share(ratio) / (1 - ood_share(ratio)))
+
+
+# Orders
+
+
+def order_of(order, labels, n_ood=0, seed=0):
+    generator = np.random.Generator(np.random.PCG64(seed))
+    return arrival_order(order, generator, len(labels), n_ood, np.asarray(labels))
+
+
+def stream(order, n_id=100, n_ood=60, ratio=0.25, seed=0, **values):
+    labels = np.arange(n_id) % 7
+    settings = StreamSettings(order=order, ratio=ratio, seed=seed, **values)
+    return build_stream(settings, n_id, n_ood, 20, labels), labels
+
+
+@pytest.mark.parametrize(("order", "group_of"), [("class", lambda row: row % 7),
+                                                 ("parts:4", lambda row: row // 25)])  # fmt: skip
+def test_group_by_group_with_noise_anywhere(order, group_of):
+    ordered, _ = stream(order)
+    rows, noisy = ordered.row[ordered.kind == ID], np.flatnonzero(ordered.kind == OOD)
+    assert np.array_equal(group_of(rows), np.sort(group_of(np.arange(100))))
+    assert (rows[:14] != np.sort(rows[:14])).any()
+    assert noisy.min() < 20
+    assert noisy.max() > len(ordered) - 20
+
+
+def classes_in_windows(labels, size=128):
+    """How many classes windows of a stream have, on average."""
+    windows = labels[: len(labels) // size * size].reshape(-1, size)
+    return np.mean([len(np.unique(window)) for window in windows])
+
+
+def statas_stream(labels, concentration, generator, batch=128):
+    """A stream as its paper says it, written apart: slot by slot, class by class."""
+    classes = np.unique(labels)
+    slots = [[] for _ in range(min(len(labels) // batch, len(classes)))]
+    for c in classes:
+        own = generator.permutation(np.flatnonzero(labels == c))
+        edges = np.floor(np.cumsum(generator.dirichlet([concentration] * len(slots))) * len(own))
+        start = 0
+        for slot, edge in zip(slots, [*edges[:-1].astype(int), len(own)], strict=True):
+            slot.extend(own[start:edge])
+            start = edge
+    return np.concatenate([generator.permutation(np.array(slot, int)) for slot in slots])
+
+
+LABELS = np.arange(10_000) % 50
+
+
+@pytest.mark.parametrize("concentration", [0.001, 0.01, 0.1, 10.0])
+def test_dirichlets_are_as_correlated_as_the_reference(concentration):
+    seeds = range(8)
+    ours = [classes_in_windows(LABELS[order_of(f"dirichlet:{concentration}", LABELS, 0, seed)])
+            for seed in seeds]  # fmt: skip
+    theirs = [
+        classes_in_windows(
+            LABELS[statas_stream(LABELS, concentration, np.random.default_rng(100 + seed))]
+        )
+        for seed in seeds
+    ]
+    error = np.hypot(np.std(ours), np.std(theirs)) / np.sqrt(len(seeds))
+    assert abs(np.mean(ours) - np.mean(theirs)) < 4 * error + 0.02 * np.mean(theirs)
+
+
+@pytest.mark.parametrize(("orders", "words"), [
+    (("dirichlet", "dirichlet:", "dirichlet:0", "dirichlet:-1", "dirichlet:nan", "dirichlet:1e9",
+      "dirichlet:x", "parts", "parts:0", "parts:1.5", "parts:-1"), "must be as"),
+    (("", "shufled", "shuffled:1", "class:0.1", ":0.1"), "must be one of: shuffled"),
+])  # fmt: skip
+def test_an_order_that_there_is_not(orders, words):
+    for order in orders:
+        with pytest.raises(SettingsError, match=words):
+            parse_order(order)
+
+
+def test_noise_in_a_burst_late_or_first():
+    (burst, _), (late, _), (first, _) = map(stream, ("burst", "late", "first"))
+    noisy = np.flatnonzero(burst.kind == OOD)
+    assert np.array_equal(noisy, np.arange(50, 50 + len(noisy)))
+    assert (late.kind[:60] == ID).all()
+    assert (late.kind[60:] == OOD).sum() == len(noisy)
+    assert (first.kind[: len(noisy)] == OOD).all()
+
+
+SIZES = (300, 170, 40)  # of the ID set, the OOD set and the pool of noise images
+CLASSES = np.arange(300) ** 2 * 31 % 7
+STREAMS = [
+    ({}, "9b7a2867b5da79f6"),
+    ({"seed": 1}, "0a84f64750fd522d"),
+    ({"seed": 17}, "1240baaed79a5af3"),
+    ({"order": "class"}, "5efc60e9482dbf05"),
+    ({"order": "burst"}, "04297157072a633c"),
+    ({"order": "late"}, "63cff41acaeeb67c"),
+    ({"order": "first"}, "b2b6187b95c09474"),
+    ({"order": "dirichlet:0.1"}, "67919cca062925dd"),
+    ({"order": "dirichlet:10"}, "08bcb080c3510457"),
+    ({"order": "dirichlet:inf"}, "9b7a2867b5da79f6"),
+    ({"order": "class", "ratio": 0.25, "seed": 4}, "20419b8ecbaddc29"),
+    ({"order": "burst", "ratio": 0.25, "seed": 4}, "335290c7e74aad24"),
+    ({"order": "late", "ratio": 0.25, "seed": 4}, "75b5bc1ac5668953"),
+    ({"order": "first", "ratio": 0.25, "seed": 4}, "c9400a946175d0ea"),
+    ({"order": "dirichlet:0.001", "ratio": 0.25, "seed": 4}, "cf976c3f69649b74"),
+    ({"ratio": 0.0}, "be59283c674ad19a"),
+    ({"ratio": 0.75}, "4fd1bd03e944eeec"),
+    ({"ratio": "natural"}, "fda160fd7508eee5"),
+    ({"ratio": "natural", "order": "class", "seed": 2}, "b4f2fb6a6ad4aa13"),
+    ({"ratio": "natural", "order": "burst", "seed": 2}, "2cc92985afe5ef2e"),
+    ({"ratio": "natural", "order": "late", "seed": 2}, "11f2a7afb8eca375"),
+    ({"ratio": "natural", "order": "first", "seed": 2}, "cab4024435fe4d4c"),
+    ({"ratio": "natural", "order": "dirichlet:0.1", "seed": 2}, "cef98de616d68282"),
+    ({"noise": "gaussian"}, "0dff0b55fb2f7b1e"),
+    ({"noise": "gaussian", "placement": "shuffled", "seed": 3}, "ad2979d42dbf0870"),
+    ({"noise": "uniform", "noise_every": 3, "limit": 57}, "12aba45b45af818a"),
+    ({"ratio": 0.75, "ood_fill": "cap"}, "fda160fd7508eee5"),
+    ({"ratio": 0.25, "rounded_odds": True}, "13d1ba22d934e5aa"),
+    (
+        {"order": "class", "placement": "shuffled", "noise": "poisson", "ratio": 0.75, "seed": 1},
+        "89ddb7b00d638313",
+    ),
+    ({"order": "dirichlet:0.1", "noise": "gaussian", "ratio": 0.25, "seed": 5}, "df90cdcc01684b1c"),
+]
+
+
+@pytest.mark.parametrize(("settings", "expected"), STREAMS)
+def test_whoever_names_the_settings_and_the_seed_gets_the_same_items(settings, expected):
+    stream = build_stream(StreamSettings(**settings), *SIZES, CLASSES)
+    content = stream.kind.astype(np.int8).tobytes() + stream.row.astype(np.int64).tobytes()
+    assert hashlib.sha256(content).hexdigest()[:16] == expected
