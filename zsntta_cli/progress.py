@@ -88,7 +88,7 @@ class ConsoleReporter(Reporter):
     def __init__(self) -> None:
         self._console = console(stderr=True)
         self._tracking = False
-        self._waiting: Status | None = None  # what is said of waiting on a terminal
+        self._status: Status | None = None  # what is said of waiting on a terminal
         self._lock = threading.Lock()  # on the line of the terminal, which has one owner
 
     def note(self, text: str) -> None:
@@ -100,14 +100,12 @@ class ConsoleReporter(Reporter):
         """Show progress; the function that is given advances it, and may show a status."""
         with self._lock:
             self._tracking = True
-            if self._waiting:
-                self._waiting.stop()
+            if self._status:
+                self._status.stop()
+        shown = self._bar if self._console.is_terminal else self._lines
         try:
-            if self._console.is_terminal:
-                with self._bar(name, total, unit) as advance:
-                    yield advance
-            else:
-                yield self._lines(name, total, unit)
+            with shown(name, total, unit) as advance:
+                yield advance
         finally:
             self._tracking = False
 
@@ -123,8 +121,17 @@ class ConsoleReporter(Reporter):
             while not ended.wait(wait):
                 seconds, done = time.monotonic() - started, share() if share else 0
                 left = f", about {time_text(seconds / done - seconds)} left" if done else ""
-                self._say(f"{doing()}, {time_text(seconds)} so far{left}")
+                text = f"{doing()}, {time_text(seconds)} so far{left}"
                 wait = _SECONDS_A_CHANGE if self._console.is_terminal else _SECONDS_A_LINE
+                with self._lock:
+                    if self._console.is_terminal and not self._tracking:
+                        from rich.text import Text
+
+                        self._status = self._status or self._console.status("")
+                        self._status.update(Text(printable(text)))
+                        self._status.start()
+                    elif not self._tracking:
+                        self.note(text)
 
         thread = threading.Thread(target=tell, daemon=True)
         with contextlib.suppress(RuntimeError):  # no memory for a thread: nothing is said
@@ -135,66 +142,49 @@ class ConsoleReporter(Reporter):
             ended.set()
             if thread.ident is not None:
                 thread.join()
-            if self._waiting:
-                self._waiting.stop()
+            if self._status:
+                self._status.stop()
 
-    def _say(self, text: str) -> None:
-        """Say what is being done, unless a progress is shown."""
-        with self._lock:
-            if self._tracking:
-                return
-            if not self._console.is_terminal:
-                self.note(text)
-                return
-            from rich.markup import escape
-
-            self._waiting = self._waiting or self._console.status("")
-            self._waiting.update(escape(printable(text)))
-            self._waiting.start()
-
-    def _lines(self, name: str, total: int, unit: str) -> Advance:
+    @contextmanager
+    def _lines(self, name: str, total: int, unit: str) -> Iterator[Advance]:
+        """Notes, twice a minute."""
         started = last = time.monotonic()
-        first: int | None = None
+        first: int | None = None  # what an earlier run has finished already
         done = 0
 
         def advance(images: int, status: str = "") -> None:
             nonlocal done, first, last
             done += images
-            first = done if first is None else first  # what an earlier run has finished already
+            first = done if first is None else first
             now = time.monotonic()
             if now - last >= _SECONDS_A_LINE and done > first:
                 last, rate = now, (done - first) / (now - started)
-                seconds_left = (total - done) / rate
                 self.note(
                     f"{name}: {done:,}/{total:,} {unit}, {rate:,.1f} {unit}/s, "
-                    f"{seconds_left:,.0f} s left" + (f", {status}" if status else "")
+                    f"{(total - done) / rate:,.0f} s left" + (f", {status}" if status else "")
                 )
 
-        return advance
+        yield advance
 
     @contextmanager
     def _bar(self, name: str, total: int, unit: str) -> Iterator[Advance]:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        """A bar on the terminal."""
+        from rich import progress
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(max(4, min(40, self._console.width - 72))),  # the other columns take 72
-            MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-            TextColumn("{task.fields[status]}"),
+        width = max(4, min(40, self._console.width - 72))  # the other columns take 72
+        shown = progress.Progress(
+            progress.TextColumn("{task.description}"), progress.BarColumn(width),
+            progress.MofNCompleteColumn(), progress.TextColumn("{task.fields[rate]}"),
+            progress.TimeRemainingColumn(), progress.TextColumn("{task.fields[status]}"),
+            console=self._console, transient=True,
         )  # fmt: skip
-        with Progress(*columns, console=self._console, transient=True) as progress:
-            task = progress.add_task(name, total=total, rate="", status="")
+        with shown:
+            task = shown.add_task(name, total=total, rate="", status="")
 
             def advance(images: int, status: str = "") -> None:
-                progress.advance(task, images)
-                speed = progress.tasks[0].speed
+                shown.advance(task, images)
+                speed = shown.tasks[0].speed
                 rate = f"{speed:,.0f}{'' if status else f' {unit}'}/s" if speed else ""
-                progress.update(task, rate=rate, status=status)
+                shown.update(task, rate=rate, status=status)
 
             yield advance

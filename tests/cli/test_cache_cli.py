@@ -102,7 +102,6 @@ def test_verify_all_and_some(zsntta):
     assert half.startswith("features/toy/half.h5: features/toy/half.h5 is not a whole")
     assert result.stderr.startswith("error: 1 of 2 files bad: ")
     assert zsntta("cache", "verify", "pets").exit_code == 0
-    fails(zsntta("cache", "verify", "pets", "cars"), "no features of 'cars'")
 
 
 def with_values(where, value):

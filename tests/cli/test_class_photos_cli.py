@@ -130,8 +130,6 @@ def test_what_will_not_do_is_one_line(photos):
     fails(result, "tent works on class names or words here", code=2, stdout=None)
     shutil.rmtree("examples/star")
     fails(photos(*EXTRACT), "examples has no photos of 'star'", stdout=None)
-    fails(photos(*EXTRACT, "--dataset", "glyphs"), "name one --dataset", code=2)
-    fails(photos("extract", *SHAPES, "--prompt", "photos"), "'photos' is neither", code=2)
     store.add_texts(store.read(FILE), [Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)])
     with pytest.raises(StoreError, match=r"logit scale of .* is -1"):
         store.read(FILE)

@@ -136,10 +136,6 @@ def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
         assert result.stdout == "mine: 12 images, 2 classes, every image opened: ok\n"
     picture("flat/1.png")
     assert zsntta("datasets", "verify", "mine=flat").stdout == "mine: 1 image, no classes: ok\n"
-    fails(
-        zsntta("datasets", "verify", "mine=nowhere.tar"),
-        "there is no folder, .tar or .zip at nowhere.tar",
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,6 @@
 """`zsntta datasets get` as a user has it."""
 
 import hashlib
-import signal
-import subprocess
-import sys
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,26 +56,3 @@ def test_one_that_fails_stops_no_other(zsntta, monkeypatch):
         "error: 2 of 4 sets are not there as published: cub200, cars196.",
     ]
     assert result.exit_code == 1
-
-
-def part_of_sun(folder):
-    return list((folder / "data").glob(".SUN.tar.gz.begun"))
-
-
-def test_ctrl_c_leaves_the_part_and_the_same_command_goes_on(tmp_path):
-    """A server that stops sending holds the command; it is interrupted then."""
-    content = CONTENT * 40  # more than two requests bring
-    with serving(content=content, more=1, hold=threading.Event()) as served:
-        command = [sys.executable, "-m", "zsntta_cli", "datasets", "get", "sun",
-                   "--mirror", served.address]  # fmt: skip
-        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-        while process.poll() is None and not [p for p in part_of_sun(tmp_path) if p.stat().st_size]:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=30)
-        served.hold.set()
-    assert process.returncode == 130
-    assert "interrupted: what was finished is kept; the same command resumes." in stderr
-    [part] = part_of_sun(tmp_path)
-    assert content.startswith(part.read_bytes())
-    assert not (tmp_path / "data" / "SUN.tar.gz").exists()

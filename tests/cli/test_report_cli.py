@@ -1,13 +1,11 @@
 """`zsntta report` as it is typed."""
 
 import dataclasses
-import os
 import re
 import shutil
 
 import pytest
 from kept import kept_run
-from made import fails
 
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.store import RecordStore
@@ -54,11 +52,6 @@ def test_what_is_left_out_is_noted(zsntta, tmp_path):
     result = zsntta("report", "x.sqlite")
     assert result.stderr.startswith("note: left out: 1 run by another version, or by other code")
     assert result.exit_code == 0
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_one_line(stored):
-    fails(stored("report", "--output", "/dev/full"), "cannot write /dev/full: No space left")
 
 
 def test_seeds_mark_a_table_and_the_page_alike(simulate, zsntta, tmp_path):

@@ -58,16 +58,6 @@ def test_records_are_complete_and_injection_is_adands_alone(cached):
     assert hits == pytest.approx(round(hits))
 
 
-def test_a_clean_stream_is_run_once_for_all_ood_sets(cached):
-    command = (*ADAND, "--ratio", 0, "--ratio", 0.5)
-    found = records(cached(*command, "--format", "json"))
-    pairs = [(r["settings"]["stream"]["ratio"], r["settings"]["ood_set"]) for r in found]
-    ood_sets = ("glyphs", "textures", "other-shapes", "digits")
-    assert pairs == [(0, None), *((0.5, name) for name in ood_sets)]
-    [row] = [line for line in cached(*command).stdout.splitlines() if "│ 0%" in line]
-    assert len(set(row.split("│")[3:-1])) == 1, "the same number below every OOD set"
-
-
 # What a table says
 
 
