@@ -124,12 +124,6 @@ def test_one_set_that_fails_ends_itself_and_unknown_names_all(zsntta, tmp_path):
     assert result.stderr.splitlines()[-1] == "error: 1 of 3 sets were not extracted: b."
 
 
-def test_a_dry_run_counts_what_would_be_encoded(zsntta):
-    dry = zsntta("extract", "--paper", *TINY, "--dry-run")
-    assert "features/tiny: 9 feature files: 0 kept, 9 to make (shapes, " in dry.stdout
-    assert dry.stdout.splitlines()[-1] == "Nothing was run or written (--dry-run)."
-
-
 @pytest.mark.usefixtures("offline")
 def test_a_table_encodes_what_it_needs_and_goes_on(zsntta, tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(extractor, "load_encoder", lambda *_: tiny)

@@ -1,7 +1,6 @@
 """Which runs a number stands for, and what is made of their results: hand-worked numbers."""
 
 import math
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from zsntta_cli.paper.compare import Number, compare, explained
 from zsntta_cli.paper.runs import Wishes, cells, runs_of
 from zsntta_cli.paper.tables import AVERAGE, TABLES, Place, Printed
 from zsntta_cli.results.frame import fold
-from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import OTHER_IMAGES, RunNote
 from zsntta_cli.simulation.record import Record
@@ -174,21 +172,3 @@ def test_misprints_and_other_images_are_not_marked():
     [[run], *_] = cell.streams
     others = record(run, 0.9, (RunNote(OTHER_IMAGES, "svhn", "3 images"),))
     assert not replace(marked, records=(others,)).is_beyond
-
-
-def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
-    def published(number, precision="fp32", **choice):
-        named = EncoderChoice(**choice) if choice else None
-        found = cells(TABLES[number], replace(WISHES, named=named, precision=precision))
-        return Counter((cell.place.encoder, bool(cell.printed)) for cell in found)
-
-    assert published(10, model="RN50") == {("RN50-openai", False): 50}
-    assert published(10, folder="RN50-openai-amp") == {("RN50-openai-amp", False): 50}
-    assert published(10, folder="mine") == {("mine", True): 50}
-    assert published(10, folder="ViT-B-16-openai-amp") == {("ViT-B-16-openai-amp", True): 50}
-    assert published(10, "bf16") == {("ViT-B-16", True): 50}
-    assert published(25, folder="mine") == {("mine", False): 25}
-    # Of the two encoders of table 25 the one that is meant.
-    found = cells(TABLES[25], replace(WISHES, named=EncoderChoice("ViT-L-14")))
-    assert len(found) == 25
-    assert found[0].printed["acc_s"] == Printed(90.71)

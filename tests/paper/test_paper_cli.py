@@ -6,19 +6,12 @@ import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pytest
-from made import OWN_SCRIPT, TINY, fails
+from made import TINY, fails
 
-from zsntta_cli import plugins
 from zsntta_cli.cache import store
-from zsntta_cli.cache.answers import AnswerFile
-from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.shown import COLUMNS
 from zsntta_cli.paper.tables import TABLES
-from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.sources import Library
-from zsntta_cli.simulation.tuned import question
 
 OURS = "ViT-B-16-openai"
 
@@ -109,29 +102,6 @@ def test_a_mean_over_fewer_sets_is_none_and_says_which_there_are(named, tmp_path
     assert row["note"].startswith("3 of 4 sets")
 
 
-def test_seeds_and_the_official_preset(named):
-    result = named("paper", "10", "--seed", "0", "--seed", "1", "--preset", "official")
-    assert f"measured: {OURS}, preset official, seeds 0, 1" in result.stdout
-    assert "±" in lines(result, "ZS-CLIP")[0][1]
-    assert "± of an average here: the mean of the sets' deviations" in result.stdout
-
-
-def test_a_precision_is_of_the_papers_encoders(named, tmp_path):
-    folders = [tmp_path / "features" / f"{OURS}{end}" for end in ("", "-amp")]
-    plain = named("paper", "10")
-    asked = ("paper", "10", "--precision", "amp")
-    fails(named(*asked), f"by {OURS}-amp: type zsntta extract", "--precision amp")
-    shutil.copytree(*folders)
-    both = named(*asked)
-    assert f"measured: {OURS}-amp, preset paper" in both.stdout
-    assert lines(both, "ZS-CLIP") == lines(plain, "ZS-CLIP")  # of the same files, and published
-    shown = named("paper", "10", "--encoder", f"{OURS}-amp")
-    assert lines(shown, "ZS-CLIP") == lines(both, "ZS-CLIP")
-    assert lines(both, "paper") == lines(plain, "paper") != []
-    assert "30 of 150 numbers compared" in both.stdout
-    assert "the paper's numbers are of" not in shown.stdout
-
-
 def test_what_is_kept_of_a_live_method_is_shown_and_the_rest_is_run_when_asked(cached):
     left = cached("paper", "14", *TINY)
     assert lines(left, "Tent")[0][1] == "- - -"
@@ -159,19 +129,6 @@ def test_the_list_tells_what_is_kept_to_do_live_and_missing(named):
     assert not any("Cars" in line or "fig2" in line for line in some)
 
 
-def test_other_settings_are_measured_and_said(named):
-    table = named("paper", "10", "--set", "zs-clip.threshold=0.3", "--seed", "3")
-    assert table.exit_code == 0, table.output
-    assert "not as published: zs-clip.threshold=0.3" in table.stdout
-    row = lines(table, "ZS-CLIP")[0]
-    assert row != lines(named("paper", "10", "--seed", "3"), "ZS-CLIP")[0]
-    asked = ("--method", "zs-clip", "--id", "cifar10", "--ood", "svhn", "--threshold", "0.3")
-    rows = json.loads(named("simulate", *asked, "--seed", "3", "--format", "json").stdout)
-    assert [f"{100 * rows[0]['accuracies']['acc_h']:.2f}"] == row[1].split()[2:3]
-    missing = named("paper", "10", "--prompt", "a picture of a {}.")
-    assert "a picture of a {}." in missing.output
-
-
 def test_a_figure_is_drawn_of_its_runs_and_says_what_is_not_in_it(cached, tmp_path):
     result = cached("paper", "fig2", *TINY, "--output", "ranks.csv")
     assert result.exit_code == 0, result.output
@@ -181,9 +138,6 @@ def test_a_figure_is_drawn_of_its_runs_and_says_what_is_not_in_it(cached, tmp_pa
     assert rows[0].startswith("panel,series,")
     assert any("measured" in row for row in rows)
     assert not any("published" in row for row in rows)
-    (tmp_path / "features" / "tiny" / "glyphs.h5").unlink()
-    without = cached("paper", "fig2", *TINY, "--output", "ranks.csv")
-    assert "note: 1 feature file missing: type zsntta extract --dataset glyphs" in without.stderr
 
 
 def test_a_published_figure_needs_nothing(zsntta, tmp_path):
@@ -192,30 +146,6 @@ def test_a_published_figure_needs_nothing(zsntta, tmp_path):
     text = (tmp_path / "means.csv").read_text()
     assert "published" in text
     assert "measured" not in text
-
-
-def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
-    """Answers as live runs keep them, of classes that the frozen model gives."""
-    root = tmp_path / "features"
-    without = named("paper", "10")
-    assert "12 live runs left out" in without.stderr
-    run = build_run("tpt", OURS, "cifar10", None, "a photo of a {}.", ratio=0.0)
-    foreseen = Library(root, rows=False)
-    identity = foreseen.read(OURS, "cifar10").identity
-    asked = question(run, identity, foreseen.digests(run))
-    for name in ("cifar10", "svhn", "lsun", "texture"):
-        source = store.read(root / OURS / f"{name}.h5")
-        rows = np.arange(len(source))
-        answers = np.stack([rows % 10, rows / 1000, rows % 10, rows / 10, rows / 100], axis=1)
-        AnswerFile(source.path, asked, source.digest, len(source)).save(answers)
-    result = named("paper", "10")
-    assert result.exit_code == 0, result.output
-    assert "9 live runs left out" in result.stderr
-    tpt, before = lines(result, "TPT")[0], lines(without, "TPT")[0]  # of CIFAR-10
-    assert before[1:4] == ["- - -"] * 3
-    assert all(float(value) >= 0 for cell in tpt[1:4] for value in cell.split())
-    foreseen = named("paper", "10", "--dry-run")
-    assert "21 more runs are live: --live runs them." in foreseen.stdout
 
 
 def test_a_csv_has_a_row_for_each_number_and_the_means_of_simulate(cached, tmp_path):
@@ -238,22 +168,6 @@ def test_a_csv_has_a_row_for_each_number_and_the_means_of_simulate(cached, tmp_p
             assert (of["seeds"], of["printed"]) == ("0 1", "")
 
 
-def test_methods_that_the_paper_has_not_are_rows_on_the_same_streams(cached, tmp_path, monkeypatch):
-    asked = ("--method", "tda", *TINY, "--format", "json")
-    rows = json.loads(cached("paper", "10", *asked).stdout)
-    own = {row["ood_set"]: row["measured"] for row in rows
-           if (row["row"], row["metric"]) == ("tda (not in the paper)", "acc_h")}  # fmt: skip
-    for record in json.loads(cached("simulate", *asked).stdout):
-        expected = 100 * record["accuracies"]["acc_h"]
-        assert own[record["settings"]["ood_set"]] == pytest.approx(expected)
-    monkeypatch.setattr(plugins, "_added", {})
-    (tmp_path / "own.py").write_text(OWN_SCRIPT)
-    (tmp_path / "shifts.py").write_text("SHIFT = 0.0\n")
-    result = cached("--plugin", "own.py", "paper", "12", "--method", "own", *TINY)
-    del METHODS["own"]
-    assert "own (not in the paper)" in result.stdout, result.output
-
-
 def test_listed_images_are_taken_where_there_is_a_list_and_drawn_elsewhere(named, ours, tmp_path):
     folder = tmp_path / "lists" / "1"
     refused = named("paper", "10", "--ood-items", tmp_path / "lists")
@@ -271,3 +185,20 @@ def test_listed_images_are_taken_where_there_is_a_list_and_drawn_elsewhere(named
     assert measured["texture"] not in (0, 100)
     shown = named("paper", "10", "--ood-items", tmp_path / "lists").stdout
     assert "drawn, for want of a list: cifar10 with lsun" in shown
+
+
+def test_what_is_not_as_published_is_said(named, cached, tmp_path):
+    shutil.copytree(*(tmp_path / "features" / f"{OURS}{end}" for end in ("", "-amp")))
+    asked = ("--set", "zs-clip.threshold=0.3", "--seed", "3", "--preset", "official")
+    table = named("paper", "10", *asked, "--precision", "amp", "--method", "tda")
+    assert table.exit_code == 0, table.output
+    assert f"measured: {OURS}-amp, preset official, seed 3" in table.stdout
+    assert "not as published: zs-clip.threshold=0.3" in table.stdout
+    assert "30 of 150 numbers compared" in table.stdout
+    assert lines(table, "tda (not in the paper)")[0][5].count("-") == 0
+    own = ("--id", "cifar10", "--ood", "svhn", "--threshold", "0.3", "--format", "json")
+    simulated = named("simulate", "--method", "zs-clip", *asked[2:], *own, "--precision", "amp")
+    [record] = json.loads(simulated.stdout)
+    expected = f"{100 * record['accuracies']['acc_h']:.2f}"
+    assert lines(table, "ZS-CLIP")[0][1].split()[2] == expected
+    fails(named("paper", "10", "--precision", "bf16"), f"by {OURS}-bf16: type zsntta extract")

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 from kept import run_of
 
-from zsntta_cli.errors import SettingsError
-from zsntta_cli.paper.figures import SHOWN_FIGURES, draw, figure_runs, published
+from zsntta_cli.paper.figures import draw, figure_runs, published
 from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS
-from zsntta_cli.settings import EncoderChoice
 
 HISTOGRAM_OF = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
 
@@ -50,15 +48,6 @@ def test_the_failure_case_is_cifar10_with_svhn_in_the_normal_pipeline(number, me
         (method, "cifar10", "svhn") for method in methods
     ]
     assert runs[-1].options.pipeline == "normal"
-
-
-def test_the_embedded_encoder_has_all_figures_on_built_in_sets():
-    tiny = Wishes(Path("features"), EncoderChoice("tiny"))
-    for number in SHOWN_FIGURES:
-        runs = figure_runs(number, tiny)
-        assert {run.id_set for run in runs} == {"shapes"}
-        assert {run.stream.limit for run in runs} == {500}
-    assert {run.options.views for run in figure_runs(8, tiny) if run.method == "tpt"} == {8}
 
 
 def test_each_figure_draws_what_it_shows():
@@ -120,26 +109,3 @@ def test_published_adaptive_thresholds_follow_from_tables_2_and_10():
     assert found["adand, published"] == pytest.approx([73.3967, 94.5200, 81.7483], abs=1e-4)
     assert {one.shape for panel in figure.panels for one in panel.series} == {LINE}
     assert published(3) == {}
-
-
-def test_measured_and_published_are_compared_on_the_same_pairs():
-    runs = [
-        run_of(method, (0.9, 0.9), id_set="cifar10", ood_set="svhn")
-        for method in ("zs-clip", "adand")
-    ]
-    figure = draw(7, runs, published(7))
-    assert figure.panels[0].title == "1 ID-OOD pair"
-    assert values(figure)["zs-clip"] == (83.55, 98.39, 90.36)  # of table 10
-
-
-@pytest.mark.parametrize("number", [1, 5])
-def test_sketches_have_no_runs(number):
-    with pytest.raises(SettingsError, match="shows no results"):
-        figure_runs(number, WISHES)
-
-
-def test_a_figure_without_its_runs_says_what_it_lacks():
-    with pytest.raises(SettingsError, match="has Acc_H of a noisy stream"):
-        draw(2, [])
-    with pytest.raises(SettingsError, match="has its gradients kept"):
-        draw(4, [run_of("tent")])

@@ -84,12 +84,6 @@ def test_a_row_is_close_unless_the_test_finds_a_difference():
     assert marked(made) == [{"cull"}, {"zs-clip"}]
 
 
-def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
-    made = rows(kept_run("zs-clip"), kept_run("tda"))
-    assert marked(made, "acc_h") == [{"zs-clip", "tda"}, set()]
-    assert marked(made[:1], "acc_h") == [set(), set()]
-
-
 def places_of(by_row):
     """Which rows are the best, and which are close."""
     values = [fold({s: value / 100 for s, value in enumerate(row)}) for row in by_row]
@@ -126,11 +120,3 @@ def test_marks_are_monotone_in_the_rank(by_seed):
         assert (mark == BEST) == (math.isclose(mean, max(means)) and len(means) > 1)
     for i, mark in enumerate(row_marks):
         assert mark != CLOSE or (tests[i] is not None and tests[i] >= LEVEL)
-
-
-def test_the_best_is_among_whole_values_and_equal_ones_are_alike():
-    means = (0.6, 0.6, 0.8, math.nan, 0.95)
-    values = [*(fold({0: mean}) for mean in means), NOTHING]
-    values[4] = values[4]._replace(is_whole=False)
-    for metric, best in ((ACC_H, [2]), (FPR95, [0, 1])):
-        assert [i for i, mark in enumerate(marks(values, metric)) if mark == BEST] == best

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from replayed import grid
 
-from zsntta_cli.simulation.curves import BINS, curves_of, histogram
+from zsntta_cli.simulation.curves import curves_of
 from zsntta_cli.simulation.record import Made
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -52,12 +52,3 @@ def decided():
         np.array([1, 0, 1, 0, 0], np.int32), np.array([True, True, False, True, False]),
         np.array([0.1, 0.2, 0.9, 0.0, 1.0]), np.array([0.5, 0.5, 0.75, 0.9, 0.5]),
     )  # fmt: skip
-
-
-def test_a_histogram_of_scores_beyond_0_and_1_has_their_range():
-    found = histogram(np.array([-3.0, 7.0, 2.0]), np.array([True, False, False]))
-    assert (found["low"], found["high"]) == (-3, 7)
-    assert found["id"][0] == found["ood"][BINS - 1] == found["ood"][BINS // 2] == 1
-    equal = histogram(np.full(4, 30.0), np.ones(4, bool))
-    assert sum(equal["id"]) == 4
-    assert sum(histogram(np.empty(0), np.ones(0, bool))["id"]) == 0

@@ -13,7 +13,6 @@ from zsntta_cli.report.figures import plot
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results.exchange import read_records, to_line
 from zsntta_cli.results.store import Keeping, RecordStore, kept_before
-from zsntta_cli.simulation.runs import revision, source_digests
 from zsntta_cli.simulation.simulator import Simulator
 
 OWN = '''"""A method."""
@@ -106,10 +105,3 @@ def test_a_script_that_has_changed_makes_other_runs(features, tmp_path, register
     assert len(kept) == 4
     assert page(kept).left_out == [f"2 runs {changed}"]
     assert f"left out: 2 runs {changed}" in plot(kept, "scores", {}).notes
-
-
-def test_a_method_that_no_file_has_is_not_kept(monkeypatch):
-    scope = {}
-    exec(OWN, scope)  # as in Python's own prompt
-    monkeypatch.setitem(METHODS, "own", scope["Own"])
-    assert (revision("own"), source_digests("own")) == (None, {})
