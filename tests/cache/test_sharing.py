@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from feature_files import write_features
 from huggingface_hub import constants
+from made import refused
 from web_hub import REVISION, local_hub
 
 from zsntta_cli.cache import store
@@ -77,37 +78,28 @@ def write(root, name, ids=("0", "1"), source=(), **encoder):
 
 def test_all_that_a_file_holds_comes_back(hub, features, tmp_path):
     done = pulled(tmp_path / "here")
-    assert {one.path.stem for one, _ in done} == SETS
-    assert all(is_new for _, is_new in done)
+    assert {one.path.stem for one, is_new in done if is_new} == SETS
     for one, _ in done:
-        mine = features / "made" / one.path.name
-        assert store.read_sample_ids(mine) == store.read_sample_ids(one.path)
-        before, after = store.read(mine), store.read(one.path)
-        assert before.digest == after.digest == one.digest
-        assert (before.kind, before.created) == (after.kind, after.created)
-        assert (before.identity, before.source) == (after.identity, after.source)
-        assert (before.image_features == after.image_features).all()
-        assert (before.class_names, before.machine) == (after.class_names, after.machine)
-        for template, text in before.texts.items():
-            assert (text.features == after.texts[template].features).all()
+        before, after = store.read(features / "made" / one.path.name), store.read(one.path)
+        assert store.read_sample_ids(before.path) == store.read_sample_ids(after.path)
+        assert (before.seal, before.digest, before.kind) == (after.seal, after.digest, after.kind)
+        assert (before.source, before.machine) == (after.source, after.machine)
+        assert before.created == after.created
     again = pulled(tmp_path / "here", at=f"@{REVISION}")
     assert not any(is_new for _, is_new in again)
 
 
-def test_other_features_are_never_replaced(hub, features, tmp_path):
+def test_nothing_is_replaced_or_mixed_in(hub, features, tmp_path):
     root = tmp_path / "here"
     (root / "made").mkdir(parents=True)
     shutil.copy(features / "made/birds.h5", root / "made/pets.h5")
     before = (root / "made/pets.h5").read_bytes()
-    with pytest.raises(StoreError, match=r"pets\.h5 holds other features"):
+    with refused("pets.h5 holds other features", error=StoreError):
         pulled(root, ["pets"])
     assert (root / "made/pets.h5").read_bytes() == before
-
-
-def test_a_folder_of_another_encoder_takes_nothing(hub, tmp_path):
-    root = tmp_path / "here"
+    (root / "made/pets.h5").unlink()
     write(root, "own", logit_scale=21.0)
-    with pytest.raises(StoreError, match=r"encoder \(logit_scale is 21.0, not 20.0\)"):
+    with refused("encoder (logit_scale is 21.0, not 20.0)", error=StoreError):
         pulled(root, ["pets"])
     assert [path.name for path in (root / "made").glob("*.h5")] == ["own.h5"]
 
@@ -133,26 +125,22 @@ def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, m
     pulled(tmp_path / "here", ["pets"])
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert pulled(tmp_path / "there", ["pets"])
-    with pytest.raises(StoreError, match="cannot reach other/one on the hub"):
+    with refused("cannot reach other/one on the hub", error=StoreError):
         list(pull("other/one", tmp_path, (), None, print))
 
 
 def test_a_second_push_keeps_the_first_and_the_card(uploads, features):
-    pushed(features, ("pets",))
+    with refused("the terms of", "pets (not known)", "--i-may", error=StoreError):
+        push(REPOSITORY, features)
+    assert not uploads.exists()
+    push(REPOSITORY, features, ("noise-gaussian",))  # of our own making
     card = uploads / "README.md"
     assert f"zsntta cache pull {REPOSITORY}" in card.read_text()
     card.write_text("of my own")
     paths, commit = pushed(features, ("sky",))
     assert ([path.name for path in paths], commit) == (["sky.h5"], REVISION)
-    assert {p.name for p in uploads.rglob("*.*")} == {"pets.h5", "sky.h5", "README.md"}
+    assert {p.name for p in uploads.rglob("*.*")} == {"noise-gaussian.h5", "sky.h5", "README.md"}
     assert card.read_text() == "of my own"
-
-
-def test_sets_that_not_everybody_may_pass_on_are_named(uploads, features):
-    with pytest.raises(StoreError, match=r"the terms of .*pets \(not known\).*--i-may"):
-        push(REPOSITORY, features)
-    assert not uploads.exists()
-    push(REPOSITORY, features, ("noise-gaussian",))  # of our own making
 
 
 def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
@@ -162,9 +150,8 @@ def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
         root, "own", ids, {"images": 2, "skipped": ["/home/someone/broken.jpg"]},
         model="local-dir:/home/someone/clip", pretrained="/home/someone/w.pt",
     )  # fmt: skip
-    with pytest.raises(StoreError, match=r"sample ids with folders .*--without-ids"):
+    with refused("sample ids with folders", "--without-ids", error=StoreError):
         pushed(root)
-    assert not uploads.exists()
     pushed(root, without_ids=True)
     content = (uploads / "made/own.h5").read_bytes()
     assert b"/home" not in content
@@ -180,10 +167,8 @@ def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
 def test_the_commands(hub, features, zsntta):
     result = zsntta("cache", "push", REPOSITORY, "sky", "--i-may", "--features-dir", features)
     assert result.stdout.endswith(f"to read them: zsntta cache pull {REPOSITORY}@{REVISION}\n")
-    result = zsntta("cache", "pull", REPOSITORY, "sky")
-    assert result.stdout == "features/made/sky.h5: 300 images\n"
-    result = zsntta("cache", "pull", REPOSITORY, "sky")
-    assert result.stdout == "features/made/sky.h5: 300 images, there already\n"
+    for there in ("", ", there already"):
+        result = zsntta("cache", "pull", REPOSITORY, "sky")
+        assert result.stdout == f"features/made/sky.h5: 300 images{there}\n"
     result = zsntta("cache", "pull", REPOSITORY, "dogs")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.endswith(f"error: {REPOSITORY} has no */dogs.h5.\n")

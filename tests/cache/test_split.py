@@ -36,6 +36,9 @@ def test_the_two_halves_are_the_set(cached):
     assert halves[1].texts == {}
     assert cached("cache", "verify").exit_code == 0
     assert cached("cache", "split", "shapes", "--id-classes", 6, "--seed", 3).exit_code == 0
+    other = cached("cache", "split", "shapes", "--id-classes", 5, "--name", "shapes-6-s3")
+    assert other.exit_code == 1
+    assert "holds another split or set: name this one otherwise with --name" in other.stderr
 
 
 def test_a_split_is_an_id_set_with_its_partner(cached):
@@ -66,13 +69,6 @@ def test_some_classes_not_all(cached, count):
     result = cached("cache", "split", "shapes", "--id-classes", count)
     assert result.exit_code == 2
     assert f"id-classes is {count}, must be in [1, 9]" in result.stderr
-
-
-def test_another_split_of_that_name_is_kept(cached):
-    assert cached("cache", "split", "shapes", "--id-classes", 6, "--name", "n").exit_code == 0
-    other = cached("cache", "split", "shapes", "--id-classes", 5, "--name", "n")
-    assert other.exit_code == 1
-    assert "holds another split or set: name this one otherwise with --name" in other.stderr
 
 
 def test_what_has_no_labels_cannot_be_split(cached, tmp_path):
