@@ -8,7 +8,7 @@ makes such a pair when it is looked up.
 import shlex
 from collections import UserDict
 from functools import cache, partial
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from zsntta_cli import plugins
@@ -33,46 +33,34 @@ __all__ = [
 
 
 class _Table(UserDict[str, Any]):
-    """Names -> places; a lookup gives the class at the place.
+    """Names -> places; a lookup gives what stands at the place.
 
-    A place is "module:Class" in this package, or the class itself, as own scripts put it here.
+    A place is "module:Class" in this package, the class itself, as own scripts put it here, or
+    "detector+classifier". Such a pair need be no line: the list of methods does not depend on
+    earlier lookups, and a pair always has the current version of its parts.
     """
 
     def __getitem__(self, name: str) -> Any:
-        place = self.data[name]
-        return _imported(place) if isinstance(place, str) else place
+        place = super().__getitem__(name)
+        if not isinstance(place, str):
+            return place
+        return _imported(f"{__name__}.{place}") if ":" in place else _pair_of(place)
+
+    def __missing__(self, name: str) -> Any:
+        plugins.load_declared()  # at the first name that is none of the package's
+        return self.data.get(name, name)
 
 
-@cache
-def _imported(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"zsntta_cli.methods.{module}"), name)
+_imported, _pair = cache(resolve_name), cache(Pair)
 
 
-_pair = cache(Pair)
-
-
-class _Methods(_Table):
-    """All methods by name; "detector+classifier" makes a pair of them at each lookup.
-
-    A pair is no line: the list of methods does not depend on earlier lookups, and a pair always has
-    the current version of its parts.
-    """
-
-    def __getitem__(self, name: str) -> type[Method] | Pair:
-        if name not in self:
-            plugins.load_declared()  # at the first name that is none of the package's
-        place = self.data.get(name, name)
-        if not isinstance(place, str) or ":" in place:
-            method: type[Method] = super().__getitem__(name)
-            return method
-        detector, _, classifier = place.rpartition("+")
-        if classifier not in CLASSIFIERS or detector not in self or detector == classifier:
-            raise KeyError(name)  # tda+tda: a method behind itself
-        first: Any = self[detector]
-        if isinstance(first, Pair) or first.live or not first.decides:
-            raise KeyError(name)
-        return _pair(first, CLASSIFIERS[classifier])
+def _pair_of(name: str) -> Pair:
+    detector, _, classifier = name.rpartition("+")
+    if classifier in CLASSIFIERS and detector in METHODS and detector != classifier:  # no tda+tda
+        first: Any = METHODS[detector]
+        if first.decides and not first.live and not isinstance(first, Pair):
+            return _pair(first, CLASSIFIERS[classifier])
+    raise KeyError(name)
 
 
 def find_method(name: str) -> type[Method] | Pair | None:
@@ -95,11 +83,11 @@ def check_method(name: str, what: str = "method") -> None:
 def own_code(name: str) -> tuple[type, ...]:
     """The classes of a method that are from outside the package: of a pair maybe two."""
     place = METHODS.data.get(name, name)
-    parts = [place]
-    if isinstance(place, str):
-        detector, _, classifier = place.rpartition("+")
-        parts = [METHODS.data.get(detector), CLASSIFIERS.data.get(classifier)]
-    return tuple(part for part in parts if isinstance(part, type))
+    if not isinstance(place, str):
+        return (place,)
+    detector, _, classifier = place.rpartition("+")
+    parts: tuple[Any, ...] = METHODS.data.get(detector), CLASSIFIERS.data.get(classifier)
+    return tuple(filter(callable, parts))  # the others are places, or none
 
 
 def method_place(name: str) -> tuple[int, int, str]:
@@ -128,7 +116,7 @@ CLASSIFIERS = _Table({
     "lame": "classifiers.transductive:LAME",
 })  # fmt: skip
 
-METHODS = _Methods({
+METHODS = _Table({
     "zs-clip": "detectors.zs_clip:ZsClip",
     "adand": "detectors.adand:AdaND",
     "cull": "detectors.cull:Cull",

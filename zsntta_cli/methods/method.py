@@ -7,8 +7,8 @@ next ones. A `Classifier` only names classes; a `Pair` is a detector with a clas
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, fields, replace
-from functools import cache, partial
+from dataclasses import Field, dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,7 +27,8 @@ FROZEN, BY_SCORE = "frozen", "score"  # where the probability of the chosen clas
 # Settings by their range: 1 or more, 0 or more, above 0, from 0 to 1, and above 0 to 1.
 count, amount = partial(option, within=Range(least=1)), partial(option, within=Range(least=0))
 positive = partial(option, within=Range(above=0))
-share, part = (partial(option, within=r) for r in (Range(least=0, most=1), Range(above=0, most=1)))
+share = partial(option, within=Range(least=0, most=1))
+part = partial(option, within=Range(above=0, most=1))
 cosine_temperature = partial(
     option, None, "Temperature of the softmax over cosines; none: 1 / logit scale.",
     within=Range(least=1e-4),
@@ -52,12 +53,16 @@ def choice(about: str, *choices: str) -> Any:
 class MethodSettings(Settings):
     """The base class of a method's settings, with what depends on them alone."""
 
-    warm_up_by: ClassVar[str] = ""  # the settings that determine the warm-up, in words
-    warm_up: ClassVar[Any] = 0  # the number of first items on which ZS-CLIP decides
+    warm_up_by = ""  # the settings that determine the warm-up, in words
 
     def values(self) -> dict[str, Any]:
         """The settings by name."""
         return dict(vars(self))
+
+    @property
+    def warm_up(self) -> int:
+        """The number of first items on which ZS-CLIP decides."""
+        return 0
 
     @property
     def at_once(self) -> int:
@@ -73,10 +78,10 @@ class MethodSettings(Settings):
         return ""
 
 
-@cache
 def fields_of(settings: Any) -> Mapping[str, "Field[Any]"]:
     """The fields of a class of settings, by name."""
-    return {field.name: field for field in fields(settings)}
+    fields: Mapping[str, Field[Any]] = settings.__dataclass_fields__
+    return fields
 
 
 class _Described:
@@ -92,8 +97,7 @@ class _Described:
     @classmethod
     def fields(cls) -> Mapping[str, "Field[Any]"]:
         """The fields of its settings, by name."""
-        settings: Any = cls.Settings
-        return fields_of(settings)
+        return fields_of(cls.Settings)
 
     @classmethod
     def settings(cls, **values: Any) -> MethodSettings:

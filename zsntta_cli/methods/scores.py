@@ -110,12 +110,15 @@ class ZeroShot:
 
     def part(self, rows: slice | NDArray[np.integer]) -> "ZeroShot":
         """What it says of some of the images."""
-        return ZeroShot(*(column[rows] for column in vars(self).values()))
+        return ZeroShot(
+            self.class_index[rows], self.noise_score[rows], self.entropy[rows],
+            self.top_logits[rows], self.top_classes[rows],
+        )  # fmt: skip
 
     @staticmethod
     def joined(parts: "Sequence[ZeroShot]") -> "ZeroShot":
         """What it says of the images of several parts, one after the other."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        columns = zip(*map(dict.values, map(vars, parts)), strict=True)
         return ZeroShot(*map(np.concatenate, columns))
 
 
@@ -123,25 +126,22 @@ def zero_shot(
     features: NDArray[np.floating], text_features: Features, logit_scale: float
 ) -> ZeroShot:
     """Classify N raw image features (N, D) by C text features (C, D), and score their noise."""
-    parts = (features[rows] for rows in blocks(len(features)))
-    return ZeroShot.joined(
-        [_seen(cosine_logits(part, text_features, logit_scale)) for part in parts]
-    )
-
-
-def _seen(logits: Features) -> ZeroShot:
-    rows, remaining = np.arange(len(logits)), logits.copy()
-    top = np.empty((len(logits), min(TOP, logits.shape[1])), np.int32)
-    for k in range(top.shape[1]):  # one by one: argmax breaks ties as it does for the class
-        top[:, k] = remaining.argmax(axis=1)
-        remaining[rows, top[:, k]] = -np.inf
-    shares = entropy(logits) / np.log(max(logits.shape[1], 2))
-    return ZeroShot(
-        top[:, 0], (1 - mcm(logits)).astype(np.float64), shares.astype(np.float64),
-        np.take_along_axis(logits, top, axis=1), top,
-    )  # fmt: skip
+    parts, classes = list[ZeroShot](), len(text_features)
+    for block in blocks(len(features)):
+        logits = cosine_logits(features[block], text_features, logit_scale)
+        rows, remaining = np.arange(len(logits)), logits.copy()
+        top = np.empty((len(logits), min(TOP, classes)), np.int32)
+        for k in range(top.shape[1]):  # one by one: argmax breaks ties as it does for the class
+            top[:, k] = remaining.argmax(axis=1)
+            remaining[rows, top[:, k]] = -np.inf
+        noise_score = (1 - mcm(logits)).astype(np.float64)
+        shares = (entropy(logits) / np.log(max(classes, 2))).astype(np.float64)
+        top_logits = np.take_along_axis(logits, top, axis=1)
+        parts.append(ZeroShot(top[:, 0], noise_score, shares, top_logits, top))
+    return ZeroShot.joined(parts)
 
 
 def blocks(total: int, size: int = _CHUNK) -> Iterator[slice]:
     """Cut items into consecutive blocks of at most `size`; no items are one block of none."""
-    return (slice(start, min(start + size, total)) for start in range(0, max(total, 1), size))
+    for start in range(0, max(total, 1), size):
+        yield slice(start, min(start + size, total))

@@ -44,8 +44,23 @@ class OnlineThreshold:
             return np.full(len(scores), self.latest)
         assert self.seen % self.batch_size == 0, "a piece ended within a batch"
         self.seen += len(scores)
-        size = max(_BLOCK // self.batch_size, 1) * self.batch_size
-        return np.concatenate([self._push(scores[part]) for part in blocks(len(scores), size)])
+        size, found = max(_BLOCK // self.batch_size, 1) * self.batch_size, np.empty(len(scores))
+        for part in blocks(len(scores), size):
+            new = scores[part]
+            every = np.concatenate([self.queue, new])
+            ends = np.minimum(np.arange(0, len(new), self.batch_size) + self.batch_size, len(new))
+            splits = self._best_splits(every, len(self.queue), ends)
+            found[part] = np.repeat(splits, self.batch_size)[: len(new)]
+            self.queue = every[-self.settings.queue :]
+        undefined = np.isnan(found)  # of queues without a split: the last valid one, or zero
+        if self.settings.degenerate == "zero":
+            found[undefined] = 0.0
+        else:
+            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(found))))
+            found = np.where(latest >= 0, found[latest], self.last)
+        if len(found):
+            self.last = float(found[-1])
+        return found
 
     @property
     def latest(self) -> float:
@@ -55,23 +70,6 @@ class OnlineThreshold:
             return self.last
         on_noise = settings.fixed_on == "noise-score"  # or the ID score, Eq. 1: clean iff S >= λ
         return settings.fixed if on_noise else 1 - settings.fixed
-
-    def _push(self, scores: Floats) -> Floats:
-        """The thresholds (T,) for a block of scores (T,), which enter the queue."""
-        every = np.concatenate([self.queue, scores])
-        ends = np.minimum(np.arange(0, len(scores), self.batch_size) + self.batch_size, len(scores))
-        thresholds = self._best_splits(every, len(self.queue), ends)
-        thresholds = np.repeat(thresholds, self.batch_size)[: len(scores)]
-        self.queue = every[-self.settings.queue :]
-        undefined = np.isnan(thresholds)  # of queues without a split: the last valid one, or zero
-        if self.settings.degenerate == "zero":
-            thresholds[undefined] = 0.0
-        else:
-            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(thresholds))))
-            thresholds = np.where(latest >= 0, thresholds[latest], self.last)
-        if len(thresholds):
-            self.last = float(thresholds[-1])
-        return thresholds
 
     def _best_splits(self, every: Floats, old: int, ends: NDArray[np.intp]) -> Floats:
         """The first grid value of the smallest criterion, or NaN if no split has two sides, (E,).

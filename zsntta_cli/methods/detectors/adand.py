@@ -87,6 +87,7 @@ class AdaND(Method):
         # Q in pieces: raw features (B, D), scores v by the detector at their time, pseudo-labels
         # of ZS-CLIP, and which items are injected.
         self.queue: list[tuple[Features, Floats, Mask, Mask]] = []
+        self.room = settings.queue_items  # for so many more items
 
     @property
     def adapted(self) -> bool:
@@ -99,7 +100,7 @@ class AdaND(Method):
         stage1 = self.seen + learn * np.arange(len(u)) < self.options.warm_up
         zero_shot = self.zero_shot(u, learn)
         label = (u > zero_shot) | items.injected
-        v = self._learn(items, label) if learn else self._scores(items.features())
+        v = self._learn(items, label) if learn else self.detector.scores(items.features())
         own = np.full(len(v), np.nan)
         own[~stage1] = self.threshold(v[~stage1], learn)
         # As in the released code, injected noise is called noise in batches but not one by one;
@@ -117,14 +118,14 @@ class AdaND(Method):
         options, v, start = self.options, np.empty(len(items)), 0
         while start < len(v):
             is_late = options.late_start and options.batch_size == 1 and not self.seen
-            room = options.queue_items - sum(len(piece[1]) for piece in self.queue)
-            part = slice(start, min(start + (1 if is_late else room), len(v)))
+            part = slice(start, min(start + (1 if is_late else self.room), len(v)))
             features = items.features(part)
-            v[part] = self._scores(features)
+            v[part] = self.detector.scores(features)
             self.seen, start = self.seen + len(features), part.stop
             if not is_late:  # a late start leaves the first item out of all steps
                 self.queue.append((features, v[part].copy(), label[part], items.injected[part]))
-                if len(features) == room:
+                self.room -= len(features)
+                if not self.room:
                     last = self._step()
                     v[start - len(last) : start] = last
         return v
@@ -133,20 +134,16 @@ class AdaND(Method):
         """Update the detector by the full queue; return v of the items that triggered it."""
         options = self.options
         features, v, label, injected = map(np.concatenate, zip(*self.queue, strict=True))
-        self.queue = []
+        self.queue, self.room = [], options.queue_items
         is_own = options.pseudo_labels == "detector" and self.seen - len(v) >= options.warm_up
         if is_own:
             label = (v > copy.deepcopy(self.label_threshold)(v)) | injected
         self.detector.learn(features, label, options.learning_rate)
         if options.reevaluate:  # Sec. 4.1
-            v[-options.batch_size :] = self._scores(features[-options.batch_size :])
+            v[-options.batch_size :] = self.detector.scores(features[-options.batch_size :])
         if is_own:
             self.label_threshold(v)
         return np.asarray(v[-options.batch_size :])
-
-    def _scores(self, features: Features) -> Floats:
-        """The noise scores v (B,) of raw features (B, D)."""
-        return _sigmoid(self.detector.logits(features))
 
 
 class LinearDetector:
@@ -170,10 +167,10 @@ class LinearDetector:
         bound = 1 / np.sqrt(dim)
         return cls(generator.uniform(-bound, bound, (2, dim)), generator.uniform(-bound, bound, 2))
 
-    def logits(self, features: Features) -> Floats:
-        """The noise logits minus the clean logits (B,) of raw image features (B, D)."""
+    def scores(self, features: Features) -> Floats:
+        """The noise scores v (B,) of raw image features (B, D)."""
         # Row by row, because a product of several rows adds up in an order that depends on them.
-        return np.vecdot(features, self.weight[:-1].astype(np.float32)) + self.weight[-1]
+        return _sigmoid(np.vecdot(features, self.weight[:-1].astype(np.float32)) + self.weight[-1])
 
     def learn(self, features: Features, is_noise: Mask, learning_rate: float) -> None:
         """Take an Adam step (β 0.9/0.999, no weight decay) on the mean cross-entropy.

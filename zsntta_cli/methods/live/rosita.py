@@ -12,6 +12,7 @@ time, because libraries split the product of one row among threads, in no fixed 
 the image is encoded again only after a step.
 """
 
+from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -73,29 +74,14 @@ class CosineSplit:
         return threshold, float(queue[~is_above].mean()), float(queue[is_above].mean())
 
 
-class Bank:
-    """The last `capacity` features of unit norm and their classes; the oldest leaves first."""
+Bank = deque[tuple[torch.Tensor, torch.Tensor]]  # the last unit features (1, D), classes (1,)
 
-    def __init__(self, capacity: int, text: torch.Tensor) -> None:
-        """Make an empty bank for features like those (C, D) of the texts."""
-        self._features = text.new_zeros(capacity, text.shape[1])
-        self._classes = torch.full((capacity,), -1, device=text.device)
-        self._added = 0
 
-    def __len__(self) -> int:
-        return min(self._added, len(self._classes))
-
-    def add(self, feature: torch.Tensor, class_index: torch.Tensor) -> None:
-        """Add a feature (1, D) and its class (1,)."""
-        slot = self._added % len(self._classes)
-        self._features[slot], self._classes[slot] = feature[0], class_index[0]
-        self._added += 1
-
-    def nearest(self, feature: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The cosines (k,) of a feature (1, D) with its nearest ones, and their classes (k,)."""
-        cosines = (feature @ self._features[: len(self)].T)[0]
-        values, nearest = cosines.topk(min(count, len(self)))
-        return values, self._classes[nearest]
+def nearest(bank: Bank, feature: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The cosines (k,) of a feature (1, D) with its nearest ones in a bank, and their classes."""
+    features, classes = map(torch.cat, zip(*bank, strict=True))
+    cosines, places = (feature @ features.T)[0].topk(min(count, len(bank)))
+    return cosines, classes[places]
 
 
 class Rosita:
@@ -105,8 +91,8 @@ class Rosita:
         data, options = method.data, method.options
         self._data, self._options, self._text = data, options, data.text_features()
         self._split = CosineSplit(method.threshold.settings)
-        self.desired = Bank(options.rosita_neighbours * len(self._text), self._text)
-        self.undesired = Bank(options.rosita_undesired, self._text)
+        self.desired: Bank = deque(maxlen=options.rosita_neighbours * len(self._text))
+        self.undesired: Bank = deque(maxlen=options.rosita_undesired)
         sgd = partial(torch.optim.SGD, lr=options.learning_rate)
         self._adapted = live.Adapted(parameters, data.encoder.identity["precision"], sgd)
 
@@ -120,7 +106,8 @@ class Rosita:
         is_desired = cosine >= threshold
         is_sure = cosine > above if is_desired else cosine < below
         if is_sure and not self._data.stream.injected[item]:
-            (self.desired if is_desired else self.undesired).add(features[:1].detach(), class_index)
+            bank = self.desired if is_desired else self.undesired
+            bank.append((features[:1].detach(), class_index))
             losses = self._of_neighbours(features[:1], class_index, is_desired)
             if is_desired:
                 losses.append(cross_entropy(cosines, class_index.expand(2), reduction="sum"))
@@ -145,8 +132,8 @@ class Rosita:
         same_bank, other_bank = banks[::-1] if is_desired else banks
         if min(len(same_bank), len(other_bank)) <= count:
             return []
-        near, classes = same_bank.nearest(feature, count)
-        far, _ = other_bank.nearest(feature, count)
+        near, classes = nearest(same_bank, feature, count)
+        far, _ = nearest(other_bank, feature, count)
         losses = far.logsumexp(dim=0) - near
         if is_desired:  # neighbours of another class count as zero
             losses = losses * (classes == class_index)
