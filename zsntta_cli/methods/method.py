@@ -133,6 +133,10 @@ class Method(_Described):
         from zsntta_cli.methods.threshold import OnlineThreshold  # a help page needs no NumPy
 
         self.options, self.threshold = settings, OnlineThreshold(threshold, settings.at_once)
+        self.start(data)
+
+    def start(self, data: "StreamData") -> None:
+        """Make what it has before the first item."""
 
     def scores(self, items: "StreamData", learn: bool) -> "Floats":
         """The ID scores S (T,) of the next items, in [0, 1] where it decides by them."""
@@ -169,8 +173,8 @@ class Live(Method):
 
     def __init__(self, data: Any, settings: Any, threshold: Any) -> None:
         """Take what `run` needs."""
-        super().__init__(data, settings, threshold)
         self.data = data
+        super().__init__(data, settings, threshold)
 
     def run(self) -> "Iterator[Decisions]":
         """Yield the decisions on all items, in order, as they are made."""
@@ -186,6 +190,11 @@ class Classifier(_Described, ABC):
     def __init__(self, data: "StreamData", settings: Any) -> None:
         """Start before the first item, as a method does."""
         self.options = settings
+        self.text = data.text_features.astype("float64")  # (C, D) unit norm
+        self.start(data)
+
+    def start(self, data: "StreamData") -> None:
+        """Make what it has before the first item."""
 
     @abstractmethod
     def classify(self, items: "StreamData", offered: "Mask") -> "NDArray[np.int32]":

@@ -26,10 +26,6 @@ class Sample(NamedTuple):
 class Adapting(Classifier):
     """A classifier that learns from the items of a stream, one after another."""
 
-    def __init__(self, data: StreamData, settings: Any) -> None:
-        super().__init__(data, settings)
-        self.text = data.text_features.astype(np.float64)  # (C, D) unit norm
-
     @abstractmethod
     def scores(self, item: Sample, learn: bool) -> Floats:
         """Score the C classes for an item, and learn from it if it is to be learned."""

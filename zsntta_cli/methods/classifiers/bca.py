@@ -9,7 +9,6 @@ text counts as 20,000 items, so means hardly move, and the prior has nearly all 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -36,12 +35,11 @@ class BCA(Adapting):
     cites = ("zhou2025bayesian",)
     cost = "keeps a mean of D numbers and a prior of C numbers for each class"
 
-    def __init__(self, data: StreamData, settings: Any) -> None:
-        super().__init__(data, settings)
+    def start(self, data: StreamData) -> None:
         classes, self.scale = len(self.text), float(data.logit_scale)
         self.means, self.prior = self.text, np.eye(classes)  # of the classes, for each cluster
-        self.mean_items = np.full(classes, settings.bca_mean_items, np.float64)
-        self.prior_items = np.full(classes, settings.bca_prior_items, np.float64)
+        self.mean_items = np.full(classes, self.options.bca_mean_items, np.float64)
+        self.prior_items = np.full(classes, self.options.bca_prior_items, np.float64)
 
     def scores(self, item: Sample, learn: bool) -> Floats:
         """Multiply likelihood and prior; then move the mean and the prior of the class."""

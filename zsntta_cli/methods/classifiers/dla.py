@@ -11,7 +11,6 @@ those of the released code (MIT, logits_adjustment), which chooses α for each s
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,8 +30,7 @@ class DLA(Adapting):
     cites = ("wu2026dynamic",)
     cost = "keeps two numbers for each class"
 
-    def __init__(self, data: StreamData, settings: Any) -> None:
-        super().__init__(data, settings)
+    def start(self, data: StreamData) -> None:
         self.answers = np.ones(len(self.text))  # n: how often a class was the frozen answer, plus 1
         self.certainty = np.zeros(len(self.text))  # m: mean probability of these answers
 

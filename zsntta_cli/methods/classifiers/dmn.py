@@ -7,7 +7,6 @@ model's. As in the released code, an item is stored before it is classified.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,13 +27,12 @@ class DMN(Adapting):
     cites = ("zhang2024dual",)
     cost = "keeps dmn-shots images of each class"
 
-    def __init__(self, data: StreamData, settings: Any) -> None:
-        super().__init__(data, settings)
+    def start(self, data: StreamData) -> None:
         (classes, dim), self.scale = self.text.shape, float(data.logit_scale)
-        self.rows = np.zeros((classes, 1 + settings.dmn_shots, dim))  # of a class: text, memory
+        self.rows = np.zeros((classes, 1 + self.options.dmn_shots, dim))  # of a class: text, memory
         self.rows[:, 0] = self.text
         self.filled = np.ones(classes, np.intp)  # rows of each class
-        self.entropies = np.full((classes, settings.dmn_shots), np.inf)
+        self.entropies = np.full((classes, self.options.dmn_shots), np.inf)
 
     def scores(self, item: Sample, learn: bool) -> Floats:
         """Store the item; then add its probabilities by the vectors of the classes."""

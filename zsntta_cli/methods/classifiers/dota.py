@@ -8,7 +8,6 @@ points of accuracy are lost.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
@@ -42,14 +41,13 @@ class DOTA(Adapting):
         "again with each item"
     )
 
-    def __init__(self, data: StreamData, settings: Any) -> None:
-        super().__init__(data, settings)
+    def start(self, data: StreamData) -> None:
         classes, dim = self.text.shape
         self.counts, self.means = np.ones(classes), np.full((classes, dim), _START)  # c, μ
         # Σ_c - σ I: the system allocates memory when it is written, so that classes without items
         # take none.
         self.covariances = np.zeros((classes, dim, dim), np.float32)
-        self.mean_covariance = settings.dota_variance * np.eye(dim)
+        self.mean_covariance = self.options.dota_variance * np.eye(dim)
         self._renew()
 
     def scores(self, item: Sample, learn: bool) -> Floats:

@@ -9,7 +9,6 @@ between two updates up to 3.4 points of accuracy are lost.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -43,11 +42,10 @@ class OGA(Adapting):
         "computed again with each image that is kept"
     )
 
-    def __init__(self, data: StreamData, settings: Any) -> None:
-        super().__init__(data, settings)
+    def start(self, data: StreamData) -> None:
         classes, dim = self.text.shape
-        self.memory = np.zeros((classes, settings.oga_shots, dim))
-        self.entropies = np.full((classes, settings.oga_shots), np.log(classes))  # free: ln C
+        self.memory = np.zeros((classes, self.options.oga_shots, dim))
+        self.entropies = np.full((classes, self.options.oga_shots), np.log(classes))  # free: ln C
         self.count, self.sums = np.zeros(classes, np.int64), np.zeros((classes, dim))
         self.squares, self.precision = np.zeros((dim, dim)), dim * np.eye(dim)  # Σ x xᵀ, Λ
         self.means, self.pulls = self.text, self.text @ self.precision  # μ, Λ μ

@@ -11,7 +11,6 @@ uneven streams, which need a smaller α.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -45,11 +44,10 @@ class OnZeta(Adapting):
     official = {"onzeta_mix_items": 0}
     cost = "keeps a proxy of D numbers and a weight for each class"
 
-    def __init__(self, data: StreamData, settings: Any) -> None:
+    def start(self, data: StreamData) -> None:
         """Only if `onzeta-mix-items` is 0, the number of items of the stream matters."""
-        super().__init__(data, settings)
         self.proxies, self.weights = self.text, np.zeros(len(self.text))  # w (C, D), ρ (C,)
-        self.mix_items = settings.onzeta_mix_items or max(int((~data.injected).sum()), 1)
+        self.mix_items = self.options.onzeta_mix_items or max(int((~data.injected).sum()), 1)
         self.seen = 0
 
     def scores(self, item: Sample, learn: bool) -> Floats:

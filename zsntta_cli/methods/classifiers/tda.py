@@ -14,7 +14,6 @@ the items of that time. The result is the same as item by item.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +30,8 @@ from zsntta_cli.methods.method import (
     share,
 )
 from zsntta_cli.methods.scores import Features, Mask, blocks, softmax, unit
-from zsntta_cli.settings.options import check
 
 _BLOCK = 512  # items in one product: it limits memory and changes no decision
-_FEW = 4  # classes for which a key counts: with more, one product is faster than sums
 
 
 @dataclass(frozen=True)
@@ -56,13 +53,6 @@ class TDASettings(MethodSettings):
     # … which speak against classes with low < probability < high.
     mask_low: float = share(0.03, "Smallest probability against which a negative sample counts.")
     mask_high: float = share(1.0, "Largest probability against which a negative sample counts.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("entropy", "mask"):
-            low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
-            message = f"{name}-low is {low} and {name}-high {high}, must be 0 <= low < high <= 1."
-            check(0 <= low < high <= 1, message)
 
 
 class Cache:
@@ -103,7 +93,7 @@ class Cache:
         weights = self.alpha * np.exp(self.beta * (keys @ features.T - 1))
         item = np.arange(len(features))
         weights[(item < first[:, None]) | (item >= end[:, None])] = 0
-        return summed(weights, counts)
+        return np.asarray(weights.T @ counts.astype(np.float32))
 
     def _place(self, label: int, entropy: float) -> tuple[int, int] | None:
         """The place that a sample takes, or None if it does not enter.
@@ -123,22 +113,6 @@ class Cache:
         return label, k
 
 
-def summed(weights: Features, counts: Mask) -> Features:
-    """The sums (B, C) of the weights (K, B) of those keys that count for a class, by (K, C).
-
-    Where a key counts for few classes, as in the positive cache, a product would add up zeros: at
-    1,000 classes it takes most of the time.
-    """
-    of_class, key = np.nonzero(counts.T)
-    if len(key) > _FEW * len(counts):
-        return weights.T @ counts.astype(np.float32)
-    sums = np.zeros((counts.shape[1], weights.shape[1]), np.float32)
-    starts = np.flatnonzero(np.diff(of_class, prepend=-1))
-    if len(starts):
-        sums[of_class[starts]] = np.add.reduceat(weights[key], starts)
-    return sums.T
-
-
 class TDA(Classifier):
     """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class."""
 
@@ -146,9 +120,8 @@ class TDA(Classifier):
     cites = ("karmanov2024efficient",)
     cost = "keeps positive-shots + negative-shots images of each class; compares items with all"
 
-    def __init__(self, data: StreamData, settings: TDASettings) -> None:
-        self.options, classes = settings, len(data.text_features)
-        o = settings
+    def start(self, data: StreamData) -> None:
+        o, classes = self.options, len(self.text)
         self.positive = Cache(classes, o.positive_shots, o.positive_alpha, o.positive_beta)
         self.negative = Cache(classes, o.negative_shots, o.negative_alpha, o.negative_beta)
 
@@ -185,9 +158,8 @@ class TDAAlone(Method):
     cost = TDA.cost
     is_probability = True
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
-        super().__init__(data, settings, threshold)
-        self.classifier = TDA(data, settings)
+    def start(self, data: StreamData) -> None:
+        self.classifier = TDA(data, self.options)
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on noise as ZS-CLIP does; classify by the adapted logits."""

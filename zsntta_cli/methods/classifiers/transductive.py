@@ -49,10 +49,6 @@ class BlockClassifier(Classifier):
 
     online = False
 
-    def __init__(self, data: StreamData, settings: BlockSettings) -> None:
-        self.options = settings
-        self.texts = data.text_features.astype(np.float64)  # (C, D) unit norm
-
     @abstractmethod
     def solve(self, features: Floats, logits: Floats) -> Floats:
         """The probabilities (N, C) of items, from their unit features (N, D) and logits (N, C)."""
@@ -106,7 +102,7 @@ class StatA(BlockClassifier):
         graph = neighbour_graph(features, o.block_neighbours, weighted=True)
         pull = o.block_smoothing / (2 * o.block_neighbours) * (graph + graph.T)
         first = self.spread(z, features)
-        means, variances = self.texts, np.tile(first + _LEAST, (len(self.texts), 1))
+        means, variances = self.text, np.tile(first + _LEAST, (len(self.text), 1))
         for step in range(o.block_steps + 1):
             if step:
                 means, variances = self.fit(z, features, first)
@@ -121,17 +117,17 @@ class StatA(BlockClassifier):
     def spread(self, z: Floats, features: Floats) -> Floats:
         """The first variance (D,): the mean square of the items' distances to their texts."""
         near, square = z.T @ features, (features**2).sum(0)
-        squares = z.sum(0) @ self.texts**2 + square - 2 * (near * self.texts).sum(0)
+        squares = z.sum(0) @ self.text**2 + square - 2 * (near * self.text).sum(0)
         return np.asarray(np.maximum(squares / len(z), 0))
 
     def fit(self, z: Floats, features: Floats, first: Floats) -> tuple[Floats, Floats]:
         """The means and variances (C, D); classes with few items are held near their texts."""
-        count = np.bincount(z.argmax(1), minlength=len(self.texts))
+        count = np.bincount(z.argmax(1), minlength=len(self.text))
         trust = (count / (1 + count))[:, None]
         total, drawn = z.sum(0)[:, None] + _LEAST, z.T @ features
-        means = unit(trust * unit(drawn) + (1 - trust) * self.texts)
+        means = unit(trust * unit(drawn) + (1 - trust) * self.text)
         variances = (z.T @ features**2 - 2 * means * drawn) / total + means**2
-        anchor = first + (self.texts - means) ** 2
+        anchor = first + (self.text - means) ** 2
         return means, trust * np.maximum(variances, 0) + (1 - trust) * anchor + _LEAST
 
 

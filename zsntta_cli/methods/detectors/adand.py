@@ -14,7 +14,6 @@ the classifier stays frozen. `push` is Algorithm 1, in the order of its lines:
 
 import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,6 @@ from zsntta_cli.methods.method import (
     positive,
 )
 from zsntta_cli.methods.scores import Features, Floats, Mask
-from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings.options import option
 
 
@@ -77,17 +75,16 @@ class AdaND(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
+    def start(self, data: StreamData) -> None:
         """Start before the first item; of the stream only D and the seed matter."""
-        super().__init__(data, settings, threshold)  # `threshold`: on v
         self.seen = 0
         self.detector = LinearDetector.random(data.image_features.shape[1], data.seed)  # f
-        self.zero_shot = OnlineThreshold(threshold, settings.batch_size)  # on u
-        self.label_threshold = OnlineThreshold(threshold, settings.batch_size)  # on v
+        self.zero_shot = copy.copy(self.threshold)  # on u
+        self.label_threshold = copy.copy(self.threshold)  # on v, as `threshold`
         # Q in pieces: raw features (B, D), scores v by the detector at their time, pseudo-labels
         # of ZS-CLIP, and which items are injected.
         self.queue: list[tuple[Features, Floats, Mask, Mask]] = []
-        self.room = settings.queue_items  # for so many more items
+        self.room = self.options.queue_items  # for so many more items
 
     @property
     def adapted(self) -> bool:

@@ -5,7 +5,6 @@ repeated in turn until there are k C of them; the ID score is the largest probab
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -39,12 +38,11 @@ class CMA(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
-        super().__init__(data, settings, threshold)
+    def start(self, data: StreamData) -> None:
         names, neutral = data.text_features, data.more_text
         assert neutral is not None
         # How often each neutral text is there: n times the same logit is one that is log n larger.
-        places = np.arange(settings.cma_times * len(names)) % len(neutral)
+        places = np.arange(self.options.cma_times * len(names)) % len(neutral)
         times = np.bincount(places, minlength=len(neutral))
         self.text = np.concatenate([names, neutral[times > 0]])
         self.more = np.log(times[times > 0]).astype(np.float32)

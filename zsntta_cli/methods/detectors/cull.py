@@ -24,7 +24,6 @@ those by which it was decided.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,28 +151,22 @@ class Cull(Method):
         def note(self, has_generic: bool, is_level_known: bool) -> str:
             """Where equation 6 is left out, or has no generic text."""
             if self.cull_low is None and not is_level_known:
-                none = ", so with cautious=true nothing is noise" if self.cautious else ""
                 return (
-                    f"has no noise level for this encoder and judges by the stream alone{none} "
+                    "has no noise level for this encoder and judges by the stream alone "
                     "(--set cull-low=NATS sets one)"
                 )
-            if has_generic:
-                return ""
-            return (
-                "has no generic text of this encoder: the mean of the class texts stands for it, "
-                "or if they are too alike no image is noise by itself"
-            )
+            lacks = "no generic text of this encoder: the mean of the class texts stands for it"
+            return "" if has_generic else f"has {lacks}"
 
     reads_generic = True
     cites = ("zsntta",)
     cost = "keeps 4 D numbers, 20 for each of M items and 6 for each class"
     revision = 4
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
+    def start(self, data: StreamData) -> None:
         """Start before the first item; of the stream only the texts matter."""
-        super().__init__(data, settings, threshold)  # `threshold` of ZS-CLIP, on u
         self.text, self.scale = data.text_features, data.logit_scale
-        (classes, dim), o = self.text.shape, settings
+        (classes, dim), o = self.text.shape, self.options
         # Equation 6, which is left out without a level or a text that stands for any.
         low = o.cull_low if o.cull_low is not None else _LOW if data.is_level_known else np.nan
         self.any_text = None if np.isnan(low) else any_text(data)

@@ -13,7 +13,6 @@ Injected noise always enters, in place of the entry of highest q, and stays as i
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from zsntta_cli.methods.method import (
     count,
 )
 from zsntta_cli.methods.scores import Features, Floats, blocks, mcm, unit
-from zsntta_cli.settings.options import Range, check, option
+from zsntta_cli.settings.options import Range, option
 
 
 class OODD(Method):
@@ -40,19 +39,13 @@ class OODD(Method):
         oodd_neighbour: int = count(5, "K: rank of the nearest item of the dictionary that counts.")
         oodd_temperature: float | None = cosine_temperature()  # of q; the released code takes 1
 
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            items, rank = self.oodd_items, self.oodd_neighbour
-            check(items > rank, f"oodd-items is {items}, must be above oodd-neighbour, {rank}.")
-
     cites = ("yang2025oodd",)
     cost = "keeps N items of D numbers; compares each item with all of them"
     official = {"batch_size": 64, "oodd_temperature": 1.0}  # as released
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
-        super().__init__(data, settings, threshold)
-        count, dim = settings.oodd_items, data.image_features.shape[1]
+    def start(self, data: StreamData) -> None:
+        count, dim = self.options.oodd_items, data.image_features.shape[1]
         self.keys = np.zeros((count, dim), np.float32)  # unit norm
         self.u = np.zeros(count)  # noise scores of the entries
         self.order = np.zeros(count, np.int64)  # in which they arrived

@@ -15,6 +15,7 @@ Only texts determine what enters, so a block of items takes one product with the
 start, and a proxy that changes within the block takes one more, from its item on.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,6 @@ import numpy as np
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import GAP, WORDS, Method, amount, count, share
 from zsntta_cli.methods.scores import Features, cosine_logits, entropy, softmax, unit
-from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words import vocabulary
 from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
 
@@ -49,14 +49,14 @@ class AdaNeg(Method):
     official = {**NegLabel.official, "adaneg_shots": 9, "adaneg_sure": 0.5}
     is_probability = True
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
-        super().__init__(data, settings, threshold)
-        self.vocabulary = Vocabulary(data, settings)
-        self.text, self.classes = self.vocabulary.text, self.vocabulary.classes
-        self.text_threshold, self.proxies = OnlineThreshold(threshold), self.text.copy()  # (K, D)
+    def start(self, data: StreamData) -> None:
+        self.vocabulary = Vocabulary(data, self.options)
+        self.text, self.classes = self.vocabulary.text, self.vocabulary.classes  # (K, D)
+        self.text_threshold, self.proxies = copy.copy(self.threshold), self.text.copy()
         # Of up to L unit images beside each text. The system allocates memory when it is written,
         # and few texts have images.
-        self.images = np.zeros((len(self.text), settings.adaneg_shots, self.text.shape[1]), "f4")
+        count, dim = self.text.shape
+        self.images = np.zeros((count, self.options.adaneg_shots, dim), np.float32)
         self.entropies = np.full(self.images.shape[:2], np.inf)  # inf: a free place
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:

@@ -16,7 +16,6 @@ score, and is learned for no class.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,22 +106,23 @@ class DDE(Method):
     }  # fmt: skip
     is_probability = True
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
-        super().__init__(data, settings, threshold)
-        self.fixed = threshold.fixed is not None
-        self.is_exact = settings.dde_cells == "exact" and not self.fixed
+    def start(self, data: StreamData) -> None:
+        self.fixed = self.threshold.settings.fixed is not None
+        self.is_exact = self.options.dde_cells == "exact" and not self.fixed
         self.queue, self.latest = np.empty(0), 0.5  # the last N_q noise scores, their exact split
-        names, words = vocabulary.names_and_words(data)[0], vocabulary.mined_words(data, settings)
+        words = vocabulary.mined_words(data, self.options)
+        names = vocabulary.names_and_words(data)[0]
         self.text, self.classes = np.concatenate([names, words]), len(names)
-        self.copies = 2 if settings.dde_doubled else 1
-        self.id, self.noise = (vocabulary.Recent(settings.dde_cache, len(words)) for _ in "+-")
+        self.copies = 2 if self.options.dde_doubled else 1
+        size = self.options.dde_cache
+        self.id, self.noise = (vocabulary.Recent(size, len(words)) for _ in "+-")
         first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
         for cache, rows in ((self.id, names), (self.noise, words[first])):
             for _, logits in vocabulary.logit_blocks(rows, self.text, data.logit_scale):
                 cache.add(vocabulary.activations(logits, self.classes, self.copies))
         # The Gaussians of the most probable classes, and of the second ones if they count.
         texts = data.text_features.astype(np.float64)
-        has_second = settings.dde_exclusion > 0 and len(texts) > 1
+        has_second = self.options.dde_exclusion > 0 and len(texts) > 1
         self.gaussians = [ClassGaussians(texts) for _ in range(1 + has_second)]
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:

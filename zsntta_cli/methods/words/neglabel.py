@@ -73,9 +73,8 @@ class NegLabel(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
-        super().__init__(data, settings, threshold)
-        self.vocabulary = Vocabulary(data, settings)
+    def start(self, data: StreamData) -> None:
+        self.vocabulary = Vocabulary(data, self.options)
 
     def scores(self, items: StreamData, learn: bool) -> Floats:
         return items.score(self.vocabulary.id_share, self.vocabulary.text)

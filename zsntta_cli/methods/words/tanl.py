@@ -15,7 +15,6 @@ queue takes the place of the code's ring of 20,000 scores.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -49,13 +48,12 @@ class TANL(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(self, data: StreamData, settings: Any, threshold: Any) -> None:
-        super().__init__(data, settings, threshold)
+    def start(self, data: StreamData) -> None:
         names, words = vocabulary.names_and_words(data)
-        if settings.tanl_candidates == "mined":
-            words = vocabulary.mined_words(data, settings)
+        if self.options.tanl_candidates == "mined":
+            words = vocabulary.mined_words(data, self.options)
         self.text, self.classes = np.concatenate([names, words]), len(names)
-        self.id, self.noise = (vocabulary.Recent(settings.tanl_ring, len(words)) for _ in "+-")
+        self.id, self.noise = (vocabulary.Recent(self.options.tanl_ring, len(words)) for _ in "+-")
         shuffled = names[np.random.default_rng(0).permutation(len(names))]  # alike for all seeds
         for _, logits in vocabulary.logit_blocks(shuffled, self.text, data.logit_scale):
             self.id.add(vocabulary.activations(logits, self.classes))
