@@ -57,7 +57,7 @@ def test_a_step_of_tent_is_that_of_autocast(encoders):
     with tent.adaptable(data, options) as adapting:
         logits = adapting.logits(inputs(8))
         adapting.adapt(np.arange(8), logits, everything)
-        found = [p.detach().clone() for p in adapting.adapted.masters]
+        found = [p.detach().clone() for p in adapting.parameters]
     assert all(torch.equal(before[name], p) for name, p in amp.model.named_parameters())
     layers = list(norm_layers(amp.model.visual).values())
     parameters = [p for layer in layers for p in layer.parameters(recurse=False)]

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +19,9 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.methods.match import match
 from zsntta_cli.methods.scores import Floats, Mask, blocks
+from zsntta_cli.settings import AMP, FP32
 
 NORMS = (nn.LayerNorm, nn.GroupNorm, _BatchNorm)
-_LOSS_SCALE = 2.0**12  # of losses in half precision; halved when a gradient overflows
 
 Items = NDArray[np.int64]
 # It gets the entropies (B,) that a step minimises, with their graph, their items (B,), and the
@@ -142,7 +141,16 @@ def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.
 
     At the end, even after an error, the encoder is restored bit for bit, with the running
     statistics of all its BatchNorms, not only of those layers.
+
+    Raises:
+        EncoderError: the weights are in half precision, in which small steps vanish.
     """
+    precision = encoder.identity["precision"]
+    if precision not in (FP32, AMP):
+        raise EncoderError(
+            f"a live method changes weights in float32, and this encoder's are {precision}: "
+            f"extract the sets with --precision {FP32} or {AMP}."
+        )
     parameters = [p for layer in layers for p in layer.parameters(recurse=False)]
     buffers = encoder.model.visual.buffers()
     before = [(tensor, tensor.detach().clone()) for tensor in (*parameters, *buffers)]
@@ -174,52 +182,8 @@ def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
     return -(log_mean.exp() * log_mean).sum()
 
 
-class Adapted:
-    """Parameters that an optimiser changes; those in half precision have float32 masters."""
-
-    def __init__(
-        self,
-        parameters: Sequence[torch.Tensor],
-        precision: str,
-        optimizer: Callable[[Sequence[torch.Tensor]], torch.optim.Optimizer],
-    ) -> None:
-        """`precision`: the encoder's; under amp no loss is scaled, as in the released code."""
-        self._parameters = parameters
-        self.masters = [
-            p if p.dtype == torch.float32 else p.detach().float().requires_grad_()
-            for p in parameters
-        ]
-        self._scale = _LOSS_SCALE if precision == "fp16" else 1.0
-        self.optimizer: Any = optimizer(self.masters)
-
-    def step(self, loss: torch.Tensor) -> bool:
-        """Take a step on a loss; return False, and take none, if its gradients overflow."""
-        if not self.backward(loss):
-            return False
-        self.optimizer.step()
-        self.publish()
-        return True
-
-    def backward(self, loss: torch.Tensor) -> bool:
-        """Set the masters' gradients; return False if one overflows.
-
-        In half precision the loss is scaled, so that small gradients do not vanish.
-        """
-        for parameter in self._parameters:
-            parameter.grad = None
-        (loss * self._scale).backward()  # type: ignore[no-untyped-call]
-        is_finite = True
-        for parameter, master in zip(self._parameters, self.masters, strict=True):
-            if parameter.grad is not None:
-                master.grad = parameter.grad.float() / self._scale
-                is_finite &= self._scale == 1 or bool(master.grad.isfinite().all())
-        if not is_finite:
-            self._scale = max(self._scale / 2, 1.0)
-        return is_finite
-
-    @torch.no_grad()
-    def publish(self) -> None:
-        """Copy the masters to the model."""
-        for parameter, master in zip(self._parameters, self.masters, strict=True):
-            if parameter is not master:
-                parameter.copy_(master)
+def step(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    """Take a step of an optimiser down a loss."""
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()

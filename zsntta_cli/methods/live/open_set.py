@@ -81,7 +81,7 @@ def _run(method: Live, loss_of: Loss) -> Generator[Decisions]:
                     data.watch(
                         live.entropy(live.rows(kept, lowered)), items[counts][lowered], tent.tower
                     )
-                tent.adapted.step(loss)
+                live.step(tent.optimizer, loss)
 
         yield from tent.decide(method.threshold, learn)
 

@@ -15,7 +15,6 @@ the image is encoded again only after a step.
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -93,8 +92,7 @@ class Rosita:
         self._split = CosineSplit(method.threshold.settings)
         self.desired: Bank = deque(maxlen=options.rosita_neighbours * len(self._text))
         self.undesired: Bank = deque(maxlen=options.rosita_undesired)
-        sgd = partial(torch.optim.SGD, lr=options.learning_rate)
-        self._adapted = live.Adapted(parameters, data.encoder.identity["precision"], sgd)
+        self._optimizer = torch.optim.SGD(parameters, lr=options.learning_rate)
 
     def decide(self, item: int, image: torch.Tensor, crop: torch.Tensor) -> Decisions:
         """Decide on the next item, given image and crop (1, 3, H, W), and learn from it."""
@@ -114,9 +112,9 @@ class Rosita:
             if losses:
                 loss = torch.stack(losses).sum()
                 self._data.watch(loss[None], np.array([item]), self._data.encoder.model.visual)
-                if self._adapted.step(loss):
-                    with torch.no_grad():
-                        class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
+                live.step(self._optimizer, loss)
+                with torch.no_grad():
+                    class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
         label, is_noise = class_index.int().cpu().numpy(), np.array([not is_desired])
         return Decisions(label, is_noise, np.array([cosine]), np.array([1 - threshold]))
 

@@ -14,7 +14,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -121,11 +120,10 @@ class SharpnessStep:
     def __init__(self, method: Live, parameters: Sequence[nn.Parameter]) -> None:
         data, options = method.data, method.options
         self._data, self._rho, self._text = data, options.rho, data.text_features()
-        self._tower = data.encoder.model.visual
-        make = partial(
-            torch.optim.Adam, lr=options.learning_rate, weight_decay=options.weight_decay
+        self._tower, self._parameters = data.encoder.model.visual, parameters
+        self._optimizer = torch.optim.Adam(
+            parameters, options.learning_rate, weight_decay=options.weight_decay
         )
-        self._adapted = live.Adapted(parameters, data.encoder.identity["precision"], make)
 
     def __call__(self, samples: Sequence[Remembered]) -> None:
         """Take a step on each batch of the memory; BatchNorms update running statistics."""
@@ -134,30 +132,25 @@ class SharpnessStep:
                 self._step(samples[start : start + _STEP_BATCH])
 
     def _step(self, samples: Sequence[Remembered]) -> None:
-        adapted, images = self._adapted, torch.stack([sample.image for sample in samples])
-        entropies = self._entropies(images)
-        self._data.watch(entropies, np.array([sample.item for sample in samples]), self._tower)
-        if not adapted.backward(entropies.mean()):
-            return
-        values = [master.detach().clone() for master in adapted.masters]
-        self._climb()
-        is_finite = adapted.backward(self._entropies(images).mean())
+        images, items = torch.stack([s.image for s in samples]), np.array([s.item for s in samples])
+        self._backward(images, items)
+        before = [(p, p.detach().clone()) for p in self._parameters]
+        with torch.no_grad():  # up the gradient, by ρ
+            steps = [(p, p.grad) for p in self._parameters if p.grad is not None]
+            norm = torch.stack([gradient.norm() for _, gradient in steps]).norm()
+            for parameter, gradient in steps:
+                parameter.add_(gradient * (self._rho / (norm + 1e-12)))
+        self._backward(images)
         with torch.no_grad():
-            for master, value in zip(adapted.masters, values, strict=True):
-                master.copy_(value)
-        if is_finite:
-            adapted.optimizer.step()
-        adapted.publish()
+            for parameter, value in before:
+                parameter.copy_(value)
+        self._optimizer.step()
 
-    def _entropies(self, images: torch.Tensor) -> torch.Tensor:
+    def _backward(self, images: torch.Tensor, items: live.Items | None = None) -> None:
+        """Set the gradients of the mean entropy; it is shown where it is of the `items`."""
         features = self._data.encoder.image_features(images)
-        return live.entropy(self._data.logits(features, self._text), _INSIDE_LOG)
-
-    @torch.no_grad()
-    def _climb(self) -> None:
-        """Move the parameters ρ along the gradient."""
-        steps = [(m, m.grad) for m in self._adapted.masters if m.grad is not None]
-        norm = torch.stack([gradient.norm() for _, gradient in steps]).norm()
-        for master, gradient in steps:
-            master.add_(gradient * (self._rho / (norm + 1e-12)))
-        self._adapted.publish()
+        entropies = live.entropy(self._data.logits(features, self._text), _INSIDE_LOG)
+        if items is not None:
+            self._data.watch(entropies, items, self._tower)
+        self._optimizer.zero_grad()
+        entropies.mean().backward()  # type: ignore[no-untyped-call]

@@ -12,6 +12,7 @@ statistics of one image, of H*W values for each channel.
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,11 +61,10 @@ class EntropySteps:
         self.data, self.options, self.parameters = data, options, parameters
         self.tower, self._text = data.encoder.model.visual, data.text_features()
         self.mixes = bool(live.batch_norms(self.tower))  # samples of a batch
-        assert options.learning_rate is not None
-        sgd = partial(torch.optim.SGD, momentum=0.9, nesterov=True)
-        optimizer = sgd if options.optimizer == "sgd" else torch.optim.Adam
-        make = partial(optimizer, lr=options.learning_rate)
-        self.adapted = live.Adapted(parameters, data.encoder.identity["precision"], make)
+        kind: Any = torch.optim.Adam
+        if options.optimizer == "sgd":
+            kind = partial(torch.optim.SGD, momentum=0.9, nesterov=True)
+        self.optimizer = kind(parameters, lr=options.learning_rate)
 
     def logits(self, images: torch.Tensor) -> torch.Tensor:
         """The logits (B, C) of input (B, 3, H, W)."""
@@ -89,4 +89,4 @@ class EntropySteps:
         if chosen.any():
             entropies = live.entropy(live.rows(logits, chosen))
             self.data.watch(entropies, items[chosen], self.tower)
-            self.adapted.step(entropies.mean())
+            live.step(self.optimizer, entropies.mean())

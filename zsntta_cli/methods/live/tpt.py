@@ -12,7 +12,6 @@ answer serves every stream (cache/answers.py).
 """
 
 from collections.abc import Generator, Sequence
-from functools import partial
 
 import numpy as np
 import torch
@@ -83,11 +82,10 @@ class PromptTuning:
         """The text features (C, D) by a context that is tuned on these views' features."""
         encoder, options = self._data.encoder, self._options
         context = self._context.clone().requires_grad_()
-        adam = partial(torch.optim.AdamW, lr=options.learning_rate)
-        adapted = live.Adapted([context], encoder.identity["precision"], adam)
+        optimizer = torch.optim.AdamW([context], lr=options.learning_rate)
         for _ in range(options.steps):
             text = encoder.text.features(self._tokens, context)
-            adapted.step(live.mean_entropy(self._data.logits(features, text)))
+            live.step(optimizer, live.mean_entropy(self._data.logits(features, text)))
         with torch.no_grad():
             return encoder.text.features(self._tokens, context)
 
