@@ -14,10 +14,10 @@ from streams import of_features
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
-from zsntta_cli.methods.live import base, tpt, views
+from zsntta_cli.methods.live import base, sotta, tpt, views
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import is_tuned
 from zsntta_cli.settings import EncoderChoice
@@ -258,3 +258,15 @@ def test_views_do_not_depend_on_threads_or_on_what_else_is_viewed(tiny):
     assert list(one) == list(range(12))
     for item, viewed in many.items():
         assert torch.equal(viewed, one[item])
+
+
+def test_sotta_freezes_the_last_blocks_or_the_released_codes(encoders):
+    tower = encoders["vit-towers"].model.visual
+
+    def frozen(blocks):
+        everything = base.norm_layers(tower)
+        left_out = set(everything) - set(sotta.adapted_layers(tower, blocks))
+        return {int(name.split(".")[2]) for name in left_out}
+
+    assert frozen("last") == {21, 22, 23}
+    assert frozen("9-11") == {9, 10, 11}

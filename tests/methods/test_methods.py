@@ -50,13 +50,6 @@ def adand_of(data, values, start=0.25):
     return config, method, (weight, bias)
 
 
-def test_the_detector_starts_as_a_linear_layer_of_torch_by_the_seed():
-    generator = np.random.Generator(np.random.PCG64(7))
-    weight, bias = generator.uniform(-0.25, 0.25, (2, DIM)), generator.uniform(-0.25, 0.25, 2)
-    start = adand.LinearDetector.random(DIM, 7).weight  # 1/sqrt(D) is a quarter
-    np.testing.assert_array_equal(start, [*(weight[0] - weight[1]), bias[0] - bias[1]])
-
-
 @pytest.mark.parametrize("values", VARIANTS, ids=str)
 def test_adand_is_algorithm_1_in_pieces_of_any_size(values):
     data = rounded(stream(300))

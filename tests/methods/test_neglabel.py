@@ -119,17 +119,3 @@ def test_each_list_has_its_prompt_and_a_word_counts_once(root):
     assert np.array_equal(nouns, text(root, "words-nouns", NOUN_PROMPT))
     assert np.array_equal(adjectives, text(root, "words-adjectives", ADJECTIVE_PROMPT)[1:])
     assert np.array_equal(more.more_names, text(root, "cifar10", NOUN_PROMPT))
-
-
-def test_the_record_tells_runs_on_other_text_features_apart(root):
-    values = {"mined_share": 0.5, "groups": 2}
-    records = [
-        Simulator(root).run(run)
-        for run in (
-            run_of(**values),
-            run_of(word_prompts="speech", **values),
-            run_of(words="nouns"),
-        )
-    ]
-    assert len({record.digests["more_text"] for record in records}) == 3
-    assert records[0].detection != records[1].detection

@@ -6,62 +6,21 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from learned import equal
-from streams import COUNT, assert_same, near_words, stream
+from streams import assert_same, near_words, stream
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.detectors.adand import AdaND
-from zsntta_cli.methods.detectors.cull import Cull
-from zsntta_cli.methods.detectors.zs_clip import ZsClip
 from zsntta_cli.methods.scores import cosine_logits, zero_shot
 from zsntta_cli.settings import ThresholdSettings
 
 QUEUE = ThresholdSettings(queue=64)
-CASES = {
-    "zs-clip": ("zs-clip", ZsClip.Settings(), QUEUE),
-    "zs-clip fixed": ("zs-clip", ZsClip.Settings(), ThresholdSettings(fixed=0.6)),
-    "zs-clip zero": ("zs-clip", ZsClip.Settings(), ThresholdSettings(queue=2, degenerate="zero")),
-    "adand": ("adand", AdaND.Settings(update_every=32, warmup=3, learning_rate=0.01), QUEUE),
-    "adand own": (
-        "adand",
-        AdaND.Settings(update_every=32, warmup=2, pseudo_labels="detector"),
-        QUEUE,
-    ),
-    "adand late": (
-        "adand",
-        AdaND.Settings(update_every=32, warmup=2, late_start=True, reevaluate=False),
-        QUEUE,
-    ),
-    "adand each": ("adand", AdaND.Settings(update_every=1, warmup=1, late_start=True), QUEUE),
-    "cull": ("cull", Cull.Settings(cull_first=16, cull_ring=128), QUEUE),
-    "cull as it is": ("cull", Cull.Settings(), ThresholdSettings()),
-}
 
 
 def pieces(data, bounds):
     """The stream cut at some items."""
     cuts = [0, *sorted(min(b, len(data)) for b in bounds), len(data)]
     return [data.part(slice(a, b)) for a, b in itertools.pairwise(cuts)]
-
-
-@pytest.mark.parametrize("case", CASES)
-@settings(max_examples=25, deadline=None)
-@example(seed=1, cuts=list(range(1, COUNT)))
-@given(seed=st.integers(0, 50), cuts=st.lists(st.integers(0, COUNT), max_size=8))
-def test_any_pieces_give_the_decisions_of_a_run(case, seed, cuts):
-    method, options, threshold = CASES[case]
-    data = stream(seed)
-    online = METHODS[method](data, options, threshold)
-    joined = Decisions.joined([online.push(part) for part in pieces(data, cuts)])
-    whole = METHODS[method](data, options, threshold).push(data)
-    assert_same(joined, whole)
-    if whole.detector_threshold is not None and "fixed" not in case:
-        decided = ~np.isnan(whole.detector_threshold)
-        assert 0 < decided.sum() < COUNT
-        assert online.adapted
 
 
 @pytest.mark.parametrize("size", [4, 16])

@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,24 +46,6 @@ def test_sliding_threshold_is_the_definition(scores, queue, batch_size, criterio
     config = ThresholdSettings(queue=queue, criterion=criterion, degenerate=degenerate)
     array = np.array(scores, np.float64)
     assert_is_brute_force(array, OnlineThreshold(config, batch_size)(array), config, batch_size)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    seed=st.integers(0, 99),
-    items=st.integers(0, 80),
-    queue=st.integers(1, 30),
-    batch_size=st.integers(1, 7),
-    cuts=st.lists(st.integers(1, 40), min_size=1, max_size=5),
-)
-def test_pieces_of_any_size_give_the_same_thresholds(seed, items, queue, batch_size, cuts):
-    config = ThresholdSettings(queue=queue)
-    array = np.random.default_rng(seed).random(items).round(2)  # with ties
-    whole = OnlineThreshold(config, batch_size)(array)
-    online = OnlineThreshold(config, batch_size)
-    bounds = sorted({0, len(array), *(min(c * batch_size, len(array)) for c in cuts)})
-    pieces = [online(array[a:b]) for a, b in itertools.pairwise(bounds)]
-    assert np.array_equal(whole, np.concatenate([np.empty(0), *pieces]))
 
 
 def test_two_clusters_by_hand():

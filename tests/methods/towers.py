@@ -98,10 +98,6 @@ def live_run(method, preset="paper", **values):
     return build_run(method, "", "shapes", None, "a photo of a {}.", preset, **values)
 
 
-def batch_norms(tower):
-    return [layer for layer in tower.modules() if isinstance(layer, BATCH_NORM)]
-
-
 def norm_parameters(tower, left_out="nothing"):
     """Scales and shifts of the normalisation layers."""
     found = []

@@ -1,10 +1,12 @@
-"""What holds of every classifier that adapts: what it learns from, and when."""
+"""What holds of every classifier: what it learns from, and when."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from streams import of_features
 
-from zsntta_cli.methods import CLASSIFIERS
+from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers.adapting import Adapting
 
 NAMES = [name for name, kind in CLASSIFIERS.items() if issubclass(kind, Adapting)]
@@ -51,3 +53,23 @@ def test_an_item_is_learned_after_it_was_classified(name):
         other[item] = not offered[item]
         changed = classes(name, data, other)
         assert np.array_equal(changed[: item + 1], known[: item + 1])
+
+
+BLOCKS = ("stata", "transclip", "lame")  # an item is classified together with its block
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_injected_noise_is_in_no_block(name):
+    data, injected = stream(4, 60, 12), np.arange(60) % 9 == 8
+    features = data.features().copy()
+    features[injected] = np.random.default_rng(5).normal(size=(injected.sum(), 12))
+    other = of_features(features, data.text_features, 12.0)
+    pair = [replace(d, injected=injected) for d in (data, other)]
+    first, second = (classes(name, d, ~injected, block=20)[~injected] for d in pair)
+    assert np.array_equal(first, second)
+
+
+def test_a_block_of_two_methods_is_whole_in_both():
+    method = METHODS["adand+stata"]
+    assert method.settings().at_once == 64
+    assert method.settings(block=6, batch_size=4).at_once == 12

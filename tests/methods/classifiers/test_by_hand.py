@@ -1,15 +1,12 @@
 """Classifiers that adapt: numbers worked by hand, and the ranges of their settings."""
 
 import numpy as np
-import pytest
 from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS
-from zsntta_cli.methods.classifiers import bca, dla, dota, oga, onzeta
-from zsntta_cli.methods.classifiers.adapting import Sample
+from zsntta_cli.methods.classifiers import bca, dla, oga, onzeta
 from zsntta_cli.methods.classifiers.bca import BCA
 from zsntta_cli.methods.classifiers.dla import DLA
-from zsntta_cli.methods.classifiers.dota import DOTA
 from zsntta_cli.methods.classifiers.oga import OGA
 from zsntta_cli.methods.classifiers.onzeta import OnZeta
 
@@ -80,36 +77,3 @@ def test_ogas_means_are_of_two_samples_or_the_text():
     for options, third in cases:
         assert classes(oga, items, OGA.Settings(**options), 1.0) == [1, 1, third]
     assert classes(oga, items[1:], OGA.Settings(oga_scale=1.0), 1.0) == [1, 0]  # text 1: at 0.8
-
-
-def of_class(c, x, entropy=0.1):
-    """An item of a class, for OGA, which reads no more of it."""
-    return Sample(np.array(x, float), np.zeros(2), np.full(2, 0.5), entropy, c)
-
-
-def test_ogas_precision_is_of_deviations_from_means_texts_and_each_other():
-    # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6, so
-    # that Σ has (n - 1) Σ = 2.25 - 1/12 = 13/6 and trace 13/12: Λ = 1 / (13/6 + 13/12) = 4/13.
-    data = of_features(np.ones((1, 1)), np.array([[0.5], [0.7]]), 1.0)
-    classifier = oga.OGA(data, OGA.Settings(oga_shots=3))
-    for c, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
-        classifier.scores(of_class(c, [x]), learn=True)
-    assert classifier.precision.item() == 1.0  # no class has more than two samples
-    classifier.scores(of_class(1, [3.0]), learn=True)  # now -1, 1, 0, 0.5, of mean 1/8
-    assert classifier.precision.item() == pytest.approx(1 / ((2.25 - 1 / 16) * (1 + 1 / 3)))
-
-
-def test_dota_by_hand():
-    options = DOTA.Settings(dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5)
-    classifier = dota.DOTA(of_features(np.eye(2), np.ones((1, 2)), 1.0), options)
-    items = [Sample(x, np.zeros(1), np.ones(1), 0.0, 0) for x in np.eye(2)]
-    scores = [classifier.scores(item, learn=True).item() for item in items]
-    # Λ = 1 / (0.5 · 0.1 + 0.5) before the first item, whose mean is (0.001, 0.001); weight 0.3.
-    assert scores[0] == pytest.approx(0.3 * (0.001 - 0.5 * 2e-6) / 0.55, rel=1e-9)
-    one, two = np.array([0.999, -0.001]), np.array([-0.5005, 0.9995])
-    first = (0.1 * np.eye(2) + np.outer(one, one)) / 2
-    precision, mean = np.linalg.inv(0.5 * first + 0.5 * np.eye(2)), np.array([0.5005, 0.0005])
-    second = 0.5 * (precision @ mean)[1] - 0.25 * mean @ precision @ mean  # of weight 0.5
-    assert scores[1] == pytest.approx(second, rel=1e-6)
-    expected = (0.1 * np.eye(2) + np.outer(one, one) + np.outer(two, two)) / 3
-    np.testing.assert_allclose(classifier.mean_covariance, expected, rtol=1e-6)
