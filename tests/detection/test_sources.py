@@ -75,13 +75,15 @@ NOTATIONS = {
     "headless.csv": "".join(f"{name},cat\n" for name in NAMES),
     "rows.jsonl": "".join(f'{{"format": 1, "source": "{name}"}}\n' for name in NAMES),
     "quoted.txt": "".join(f'"{name}"\n' for name in NAMES),
+    "powershell.txt": "\r\n".join(NAMES).encode("utf-16"),
 }
 
 
 @pytest.mark.parametrize("name", NOTATIONS)
 def test_a_list_is_read_as_whatever_wrote_it(here, name):
     make(here, *NAMES)
-    (here / name).write_text(NOTATIONS[name])
+    text = NOTATIONS[name]
+    (here / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     assert sources(name) == NAMES
 
 

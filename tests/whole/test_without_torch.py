@@ -25,55 +25,45 @@ sys.meta_path.insert(0, LeftOut())
 ONLINE = """
 import numpy as np
 from zsntta_cli import Detector
-text = np.eye(3, 8, dtype=np.float32)
-detector = Detector(text, 100.0)
+detector = Detector(np.eye(3, 8, dtype=np.float32), 100.0)
 print(len(detector.update(np.random.default_rng(0).normal(size=(70, 8)))))
 """
 
 
-def left_out():
-    """The modules of all requirements that the small installation does not name."""
+@pytest.fixture
+def run(features, tmp_path):
+    """Run a program, or the command line, without what the small installation does not name."""
     page = (ROOT / "docs/questions.md").read_text("utf-8")
     [named] = re.findall(r"pip install --no-deps \.\npip install (.*)", page)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = {re.split("[<>=]", line)[0].replace("_", "-") for line in project["dependencies"]}
-    own = names - set(named.split()) - BROUGHT
-    assert {"torch", "torchvision", "timm"} <= own
-    return {IMPORTED.get(name, name) for name in own}
+    left_out = {IMPORTED.get(name, name) for name in names - {*named.split()} - BROUGHT}
+    assert {"torch", "torchvision", "timm"} <= left_out
 
-
-@pytest.fixture
-def run(features, tmp_path):
-    """Run a program, or the command line, where these modules are not."""
-
-    def run(program, *words):
-        text = WITHOUT.format(left_out=left_out()) + (
-            program or f"from zsntta_cli.__main__ import main\nsys.argv[1:] = {list(words)}\nmain()"
-        )
+    def run(*words, program="from zsntta_cli.__main__ import main\nmain()"):
+        text = f"{WITHOUT.format(left_out=left_out)}\nsys.argv[1:] = {list(map(str, words))}\n"
         return subprocess.run(
-            [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+            [sys.executable, "-c", text + program], cwd=tmp_path, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
 
     return run
 
 
-def test_streams_are_replayed_drawn_and_reported(run, features, tmp_path):
-    kept = ("--features-dir", str(features), "--records", "kept.sqlite")
+def test_streams_are_replayed_drawn_and_reported(run, features):
+    kept = ("--records", "kept.sqlite", "--features-dir", features)
     sets = ("--encoder", "made", "--id", "pets", "--ood", "sky")
-    done = run("", "simulate", "--method", "zs-clip,adand,cull,tda", *sets, *kept)
+    done = run("simulate", "--method", "zs-clip,adand,cull,tda", *sets, *kept)
     assert done.returncode == 0, done.stderr
     assert "cull" in done.stdout
     for words in (("report", "--output", "page.html"), ("plot", "means", "--output", "means.svg")):
-        done = run("", *words, *kept[2:])
+        done = run(*words, *kept[:2])
         assert done.returncode == 0, done.stderr
 
 
-def test_features_are_judged(run):
-    done = run(ONLINE)
+def test_features_are_judged_and_what_needs_torch_says_so(run):
+    done = run(program=ONLINE)
     assert (done.stdout, done.stderr) == ("70\n", "")
-
-
-def test_what_needs_torch_says_so(run):
-    done = run("", "extract", "--model", "tiny", "--dataset", "digits")
+    done = run("extract", "--model", "tiny", "--dataset", "digits")
     assert (done.returncode, done.stdout) == (1, "")
     assert " is not installed: pip install zsntta installs what all commands" in done.stderr

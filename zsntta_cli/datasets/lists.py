@@ -4,6 +4,7 @@
 and, if it can, its class, by a name or by a number.
 """
 
+import codecs
 import csv
 import io
 import json
@@ -46,7 +47,15 @@ def is_list(path: Path) -> bool:
 
 
 def decoded(data: bytes) -> str:
-    """The text of a list, in UTF-8; what is none stays as in the names of files."""
+    """The text of a list, in UTF-8 or, as PowerShell writes it, in UTF-16 with its mark.
+
+    What is none of UTF-8 stays as in the names of files.
+
+    Raises:
+        UnicodeDecodeError: it begins as UTF-16, and is none.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16")
     return data.decode("utf-8-sig", "surrogateescape")
 
 
