@@ -108,14 +108,19 @@ def tokenize(text: str) -> NDArray[np.int32]:
     return row
 
 
+def article_of(concept: Concept) -> str:
+    """Return the article that a concept's noun takes in a caption."""
+    return {"letter": "the", "digit": "the", "static": ""}.get(concept.kind, "a")
+
+
 def _noun(concept: Concept, vague: bool, gen: np.random.Generator) -> tuple[str, str]:
     """Return article and noun."""
     if vague:
         family = _family(concept)
         return "" if family == "noise" else "a", family
     if concept.kind == "digit" and gen.random() < 0.3:
-        return concept.article, f"digit {concept.character}"
-    return concept.article, concept.noun
+        return article_of(concept), f"digit {NUMERALS.index(concept)}"
+    return article_of(concept), concept.noun
 
 
 def _sentence(article: str, noun: str, spoken: list[str], gen: np.random.Generator) -> str:

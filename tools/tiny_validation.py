@@ -11,20 +11,18 @@ import open_clip
 import torch
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
-from tiny_captions import tokenize
+from tiny_captions import article_of, tokenize
+from tiny_drawing import HELD_OUT, TRAINING, draw
 from torch.nn import functional
 
 from zsntta_cli.datasets.drawn.drawing import (
-    HELD_OUT,
     LETTERS,
     NUMERALS,
     OTHER_SHAPES,
     SHAPES,
     SURFACES,
-    TRAINING,
     Concept,
     Distribution,
-    draw,
 )
 
 Features = NDArray[np.float32]
@@ -93,7 +91,7 @@ def text_features(
     model: open_clip.CLIP, concepts: tuple[Concept, ...], words: NDArray[np.int32]
 ) -> Features:
     """Return unit features (C, D) of "a photo of ..."."""
-    rows = [tokenize(f"a photo of {c.article} {c.noun}.") for c in concepts]
+    rows = [tokenize(f"a photo of {article_of(c)} {c.noun}.") for c in concepts]
     tokens = torch.from_numpy(np.searchsorted(words, np.stack(rows)))
     return functional.normalize(model.encode_text(tokens), dim=-1).numpy()
 

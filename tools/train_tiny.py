@@ -25,12 +25,11 @@ import open_clip
 import torch
 from numpy.typing import NDArray
 from tiny_captions import GROUPS, facts, true_of, vocabulary, write_caption
+from tiny_drawing import TRAINING, draw
 from tiny_validation import Validation
 from torch import Tensor
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
-
-from zsntta_cli.datasets.drawn.drawing import TRAINING, draw
 
 CONFIG = Path(__file__).parents[1] / "zsntta_cli" / "encoders" / "assets" / "tiny.json"
 FRESH = 128  # new pictures a step; as many are repeated, without their captions

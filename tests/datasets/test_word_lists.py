@@ -2,16 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from zsntta_cli.datasets import words
 from zsntta_cli.datasets.words import built_in_words, wordnet
-from zsntta_cli.settings.prompts import (
-    WORD_SETS,
-    lists_of,
-    set_of,
-    templates_of,
-)
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "zsntta_cli" / "datasets" / "wordnet"
@@ -60,14 +52,3 @@ def test_csp_leaves_groups_out_and_makes_phrases_of_adjectives():
     used = {phrase.rpartition(" ")[2] for phrase in phrases}
     assert used == set(words._CSP_NOUNS)
     assert built_in_words("csp-adjectives") == phrases, "the same draw each time"
-
-
-@pytest.mark.parametrize("name", WORD_SETS)
-def test_a_set_has_words_for_each_of_its_lists(name):
-    for one, prompt in WORD_SETS[name].prompts.items():
-        found = built_in_words(one)
-        assert len(set(found)) == len(found) >= 5
-        assert set_of(one) == name
-        assert lists_of(one) == {one: prompt}
-        assert all(template.count("{}") == 1 for template in templates_of(prompt))
-    assert lists_of(name) == WORD_SETS[name].prompts

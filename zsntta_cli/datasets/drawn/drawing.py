@@ -1,15 +1,15 @@
 """Draws one 32 x 32 picture of a concept and says what can be seen in it.
 
-A `Distribution` says how hard the pictures are. The embedded encoder learns from
-`TRAINING`; the built-in sets come from `HELD_OUT`, which has backgrounds the training
+A `Distribution` says how hard the pictures are. The embedded encoder learned from easier ones
+(tools/tiny_drawing.py); the built-in sets come from `HELD_OUT`, which has backgrounds the training
 never shows, occlusion, thinner strokes and stronger blur and noise.
 All randomness comes from the generator passed in. Nothing here imports torch.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +41,11 @@ STYLES = (
     "pixelated", "colourless",
 )  # fmt: skip
 
-# Styles that a kind of concept cannot have: a pen writes digits only.
-IMPOSSIBLE: dict[str, tuple[str, ...]] = {
-    "shape": ("handwritten",),
-    "letter": ("handwritten", "sketched"),
+# Styles that a kind of concept cannot have.
+_IMPOSSIBLE: dict[str, tuple[str, ...]] = {
+    "letter": ("sketched",),
     "digit": ("sketched",),
-    "texture": ("handwritten", "sketched", "outlined"),
-    "static": STYLES[1:],
+    "texture": ("sketched", "outlined"),
 }
 
 
@@ -59,11 +57,6 @@ class Concept:
     name: str
 
     @property
-    def article(self) -> str:
-        """The article its noun takes in a caption."""
-        return {"letter": "the", "digit": "the", "static": ""}.get(self.kind, "a")
-
-    @property
     def noun(self) -> str:
         """How a caption calls it."""
         if self.kind in ("letter", "digit"):
@@ -71,17 +64,14 @@ class Concept:
         nouns = {"texture": f"{self.name} texture", "static": "random static"}
         return nouns.get(self.kind, self.name)
 
-    @property
-    def character(self) -> str:
-        """What is printed for a letter or a digit."""
-        return str(outlines.DIGITS.index(self.name)) if self.kind == "digit" else self.name
-
 
 SHAPES = tuple(map(partial(Concept, "shape"), outlines.SHAPES[:10]))
 OTHER_SHAPES = tuple(map(partial(Concept, "shape"), outlines.SHAPES[10:]))
 # Without the letters that look like a shape: C, I, O, T, V, X.
 LETTERS = tuple(map(partial(Concept, "letter"), "ABDEFGHJKLMNPQRSUWYZ"))
-NUMERALS = tuple(map(partial(Concept, "digit"), outlines.DIGITS))
+NUMERALS = tuple(map(partial(Concept, "digit"), (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
+)))  # fmt: skip
 SURFACES = tuple(map(partial(Concept, "texture"), textures.TEXTURES))
 STATIC = Concept("static", "static")
 
@@ -97,8 +87,8 @@ _HAZE = np.float32(0.85)  # what faded pictures fade to
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
-# Of digits alone, more than half are handwritten.
-_STYLE_WEIGHTS = dict.fromkeys(STYLES, 1.0) | {"plain": 3.0, "handwritten": 8.0}
+# Nothing is handwritten but the digits that the training draws.
+_STYLE_WEIGHTS = {style: 1.0 for style in STYLES if style != "handwritten"} | {"plain": 3.0}
 
 
 @dataclass(frozen=True)
@@ -119,7 +109,6 @@ class Distribution:
     occlusion: float = 0.0  # probability that a bar lies over the concept
 
 
-TRAINING = Distribution()
 HELD_OUT = Distribution(
     size=(0.45, 0.95),
     shift=0.25,
@@ -133,6 +122,15 @@ HELD_OUT = Distribution(
     noise=(0.02, 0.07),
     occlusion=0.25,
 )
+
+
+class Seen(NamedTuple):
+    """A picture before the camera, and words of it ("" where nothing can be said)."""
+
+    picture: Pixels
+    colour: str
+    size: str = ""
+    background: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,9 +149,9 @@ def _between(span: Span, gen: np.random.Generator) -> float:
     return span[0] + (span[1] - span[0]) * gen.random()
 
 
-def _pick_style(concept: Concept, dist: Distribution, gen: np.random.Generator) -> str:
+def pick_style(concept: Concept, dist: Distribution, gen: np.random.Generator) -> str:
     """Draw one of the styles that the concept can have, by weight."""
-    impossible = IMPOSSIBLE[concept.kind]
+    impossible = _IMPOSSIBLE.get(concept.kind, ())
     allowed = {name: weight for name, weight in dist.styles.items() if name not in impossible}
     remaining = gen.random() * sum(allowed.values())
     for name, weight in allowed.items():
@@ -181,7 +179,7 @@ def _any_colour(gen: np.random.Generator) -> Colour:
     return _vary(_RGB[int(gen.random() * len(_RGB))], gen)
 
 
-def _place(
+def place_of(
     dist: Distribution, concept: Concept, wobble: float, gen: np.random.Generator
 ) -> tuple[Placement, float]:
     """Draw size, turn (any for shapes, a little for what is read) and position."""
@@ -197,17 +195,14 @@ def _place(
     return Placement(matrix, shift, _between(dist.weight, gen), wobble), size
 
 
-def _mask(concept: Concept, style: str, place: Placement, gen: np.random.Generator) -> Image.Image:
-    if style == "handwritten":
-        return outlines.draw_parts(
-            outlines.pen_strokes(concept.name, place.weight, gen), place, gen
-        )
-    if concept.kind in ("letter", "digit"):
-        return outlines.draw_glyph(concept.character, place)
+def _mask(concept: Concept, place: Placement, gen: np.random.Generator) -> Image.Image:
+    if concept.kind == "letter":
+        return outlines.draw_glyph(concept.name, place)
     return outlines.draw_parts(outlines.outline(concept.name, place.weight), place, gen)
 
 
-def _as_field(mask: Image.Image) -> Field:
+def as_field(mask: Image.Image) -> Field:
+    """A mask of ink as shares in [0, 1]."""
     return np.asarray(mask, dtype=np.float32) / np.float32(255)
 
 
@@ -221,69 +216,51 @@ def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pix
     width = 0.1 + 0.25 * gen.random()
     bar = Part(np.stack([middle - 2 * along, middle + 2 * along]), width)
     mask = outlines.draw_parts([bar], Placement(np.eye(2), np.zeros(2)), gen)
-    return textures.blend(_as_field(mask), picture, _any_colour(gen))
+    return textures.blend(as_field(mask), picture, _any_colour(gen))
 
 
-def _draw_surface(
-    concept: Concept, dist: Distribution, gen: np.random.Generator
-) -> tuple[Pixels, str, str, str]:
+def _surface(concept: Concept, gen: np.random.Generator, dist: Distribution) -> Seen:
     base = _any_colour(gen)
     colour, ink = _pick_ink(dist, base, gen)
     pattern = textures.texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
-    return textures.blend(pattern, base, ink), colour, "", ""
+    return Seen(textures.blend(pattern, base, ink), colour)
 
 
-def _draw_object(
-    concept: Concept, style: str, dist: Distribution, gen: np.random.Generator
-) -> tuple[Pixels, str, str, str]:
-    """Return the picture before the camera, its colour, size and background words."""
+def scene(
+    concept: Concept,
+    style: str,
+    dist: Distribution,
+    gen: np.random.Generator,
+    mask_of: Callable[[Concept, Placement, np.random.Generator], Image.Image] = _mask,
+) -> Seen:
+    """Draw a concept, whose ink is where its mask is, in its place on a background."""
     base = _any_colour(gen)
     behind = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
     other = _RGB[int(gen.random() * len(_RGB))]
     second = base + np.float32(_between(dist.relief, gen)) * (other - base)
     picture = textures.blend(textures.background(behind, gen), base, second)
     colour, ink = _pick_ink(dist, base, gen)
-    place, size = _place(dist, concept, 0.04 if style == "sketched" else 0.0, gen)
-    mask = _mask(concept, style, place, gen)
+    place, size = place_of(dist, concept, 0.04 if style == "sketched" else 0.0, gen)
+    mask = mask_of(concept, place, gen)
     if style == "outlined":
-        border = _as_field(mask.filter(ImageFilter.MaxFilter(3)))
+        border = as_field(mask.filter(ImageFilter.MaxFilter(3)))
         picture = textures.blend(border, picture, _pick_ink(dist, ink, gen)[1])
     elif style == "sketched":
         hatch = textures.texture("striped", 5.0, gen)
-        picture = textures.blend(_as_field(mask) * (0.55 + 0.45 * hatch), picture, ink)
+        picture = textures.blend(as_field(mask) * (0.55 + 0.45 * hatch), picture, ink)
         mask = Image.new("L", (SIZE, SIZE))
-    picture = textures.blend(_as_field(mask), picture, ink)
+    picture = textures.blend(as_field(mask), picture, ink)
     if gen.random() < dist.occlusion:
         picture = _occlude(picture, place, gen)
-    return picture, colour, "small" if size < 0.6 else "large" if size > 0.8 else "", behind
-
-
-def _scan_of_handwriting(
-    concept: Concept, dist: Distribution, gen: np.random.Generator
-) -> tuple[Pixels, str, str, str]:
-    """Draw a digit as scanners give it: bright on black, filling a coarse frame."""
-    place, _ = _place(replace(dist, size=(0.75, 1.0), shift=0.0), concept, 0.0, gen)
-    mask = _mask(concept, "handwritten", place, gen)
-    if gen.random() < 0.7:
-        mask = mask.reduce(4).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-    return np.broadcast_to(_as_field(mask), (3, SIZE, SIZE)), "white", "large", "plain"
+    return Seen(picture, colour, "small" if size < 0.6 else "large" if size > 0.8 else "", behind)
 
 
 def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Drawing:
-    """Draw one picture of the concept, as the distribution says."""
-    style = _pick_style(concept, dist, gen)
-    if concept.kind == "static":
-        picture, colour, size, behind = textures.static(gen), "", "", ""
-    elif concept.kind == "texture":
-        picture, colour, size, behind = _draw_surface(concept, dist, gen)
-    elif style == "handwritten" and gen.random() < 0.5:
-        picture, colour, size, behind = _scan_of_handwriting(concept, dist, gen)
-    else:
-        picture, colour, size, behind = _draw_object(concept, style, dist, gen)
-    strength = _between(dist.strength, gen)
-    blur, noise = _between(dist.blur, gen), _between(dist.noise, gen)
-    pixels = photograph(picture, style, strength, blur, noise, gen)
-    return Drawing(pixels, concept, "" if style == "colourless" else colour, size, behind, style)
+    """Draw one picture of a shape, a letter or a texture, as the distribution says."""
+    style = pick_style(concept, dist, gen)
+    is_surface = concept.kind == "texture"
+    seen = _surface(concept, gen, dist) if is_surface else scene(concept, style, dist, gen)
+    return photograph(concept, style, seen, dist, gen)
 
 
 # --- What happens to a drawn picture on its way to pixels: style, blur, noise, bytes ---
@@ -316,15 +293,11 @@ def _interleaved(planes: NDArray[Value]) -> NDArray[Value]:
 
 
 def photograph(
-    picture: Pixels,
-    style: str,
-    strength: float,
-    blur: float,
-    noise: float,
-    gen: np.random.Generator,
-) -> NDArray[np.uint8]:
-    """Apply the style at a strength in [0, 1], then blur and noise, and round to bytes."""
-    factor = 1
+    concept: Concept, style: str, seen: Seen, dist: Distribution, gen: np.random.Generator
+) -> Drawing:
+    """Apply the style, then blur and noise, and round to bytes."""
+    strength, picture, factor = _between(dist.strength, gen), seen.picture, 1
+    blur, noise = _between(dist.blur, gen), _between(dist.noise, gen)
     match style:
         case "dark":
             picture = picture * np.float32(0.75 - 0.55 * strength)
@@ -342,4 +315,6 @@ def photograph(
     pixels = _interleaved(picture) if is_sharp else _soften(picture, blur, factor)
     grain = gen.standard_normal((SIZE, SIZE, 3), dtype=np.float32)
     grain *= np.float32(noise)
-    return _to_bytes(pixels + grain)
+    colour = "" if style == "colourless" else seen.colour
+    content = _to_bytes(pixels + grain)
+    return Drawing(content, concept, colour, seen.size, seen.background, style)

@@ -119,14 +119,3 @@ def blend(field: Field, first: Pixels | Colour, second: Colour) -> Pixels:
     below = first if first.ndim == 3 else first[:, None, None]
     mixed: Pixels = below + field * (second[:, None, None] - below)
     return mixed
-
-
-def static(gen: np.random.Generator) -> Pixels:
-    """Return random static: uniform, bell-shaped or in grey, of any contrast."""
-    shape = (SIZE, SIZE, 3) if gen.random() < 0.7 else (SIZE, SIZE, 1)
-    if gen.random() < 0.3:
-        grain = gen.random(shape, dtype=np.float32)
-    else:
-        contrast = np.float32(0.1 + 0.2 * gen.random())
-        grain = 0.5 + contrast * gen.standard_normal(shape, dtype=np.float32)
-    return np.moveaxis(np.clip(np.broadcast_to(grain, (SIZE, SIZE, 3)), 0, 1), 2, 0)
