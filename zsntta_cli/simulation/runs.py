@@ -182,15 +182,14 @@ def _checked(maker: Callable[..., Any], /, **values: Any) -> Any:
 def revision(method: str) -> str | None:
     """The revision of all code that determines a method's numbers, as "RULES.METHOD".
 
-    A method in a user's script also has the script's digest; it is None if no file has the source,
-    so that nothing can be kept.
+    Behind a method of a user's script stand digits of the script's SHA-256; it is None if no file
+    has the source, so that nothing can be kept.
     """
     numbers = f"{RULES}.{METHODS[method].revision}"
     if not own_code(method):
         return numbers
-    scripts = sorted(source_digests(method).values())
-    digest = hashlib.sha256("".join(scripts).encode()).hexdigest()
-    return f"{numbers}+{digest[:16]}" if scripts else None
+    digits = [digest[:16] for digest in sorted(source_digests(method).values())]
+    return "+".join([numbers, *digits]) if digits else None
 
 
 def source_digests(method: str) -> Mapping[str, str]:
