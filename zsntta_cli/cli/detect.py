@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from zsntta_cli.detection.verdicts import Row
 
 FOUND = 3  # exit code of --fail-on-noise
-_PANELS = ("Images and their classes", "Decision", "Result")
-_images, _decision, _result = (partial(option, panel=panel) for panel in _PANELS)
+_images = partial(option, panel="Images and their classes")
+_decision, _result = partial(option, panel="Decision"), partial(option, panel="Result")
 
 
 def detect(

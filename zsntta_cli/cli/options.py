@@ -88,7 +88,7 @@ def _said(about: str) -> dict[str, Any]:
 
 def setting(kind: Any, name: str, **rules: Any) -> Any:
     """The option of a setting, of a parameter that is None where it is not given."""
-    [field] = (field for field in dataclasses.fields(kind) if field.name == name)
+    field = kind.__dataclass_fields__[name]
     default = field.metadata["shown"] or field.default
     shown = f" [{'none' if default in (None, '') else default}]"
     return _of_setting(field, None, shown, panel=kind.panel, **rules)

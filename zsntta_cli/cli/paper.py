@@ -217,7 +217,9 @@ def paper(
                 say(f"{len(images):,} more runs are live: --live runs them.")
             runs = [run for run in runs if run not in images]
             keeping = replace(keeping, gradients=not {*GRADIENTS}.isdisjoint(figures))
-            say_foresight(wishes.root, runs, keeping, ctx.params, "zsntta extract --paper")
+            line = command_line().replace(" --dry-run", "") + " --extract" * (not extract)
+            way = line if name or everything else "zsntta extract --paper"
+            say_foresight(wishes.root, runs, keeping, ctx.params, way)
             return
     from zsntta_cli.paper.measuring import Measuring, way_to_make
     from zsntta_cli.results.runner import Runner
