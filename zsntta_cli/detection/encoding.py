@@ -115,11 +115,12 @@ class Encoding:
         batches = deque(todo[i : i + _BATCH] for i in range(0, len(todo), _BATCH))
         known = self.store.keys(IMAGE, reader())  # what is known by its content is not decoded
         with (self.reporter if name else Reporter()).track(name, len(todo)) as advance:
+            # No encoder is loaded until an image is new and can be decoded.
             while batches and "encoder" not in vars(self):
-                # Without a new image, that can be decoded, no encoder is loaded.
-                is_new = partial(_read, known=known, use=bool)
-                if any(*read_ahead(is_new, [batches[0]], self.workers)):
-                    assert self.encoder  # loaded by this thread, which Ctrl-C interrupts
+                decode = partial(_read, known=known, use=bool)
+                [is_new] = read_ahead(decode, [batches[0]], self.workers)
+                if any(is_new):
+                    assert self.encoder  # by this thread, which Ctrl-C interrupts
                 else:
                     self._keep(batches[0], {}, stamps)
                     advance(len(batches.popleft()))

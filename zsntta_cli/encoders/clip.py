@@ -110,7 +110,7 @@ class Encoder:
     def image_features(self, batch: "torch.Tensor") -> "torch.Tensor":
         """Encode images (B, 3, H, W) to raw features (B, D) in float32 with gradients."""
         images = batch.to(self.device, self._dtype, non_blocking=True)
-        with self.autocast():
+        with autocast(self.device, self._precision):
             features = self.model.encode_image(images, normalize=False)  # CoCa's default is True
         return features.float()
 
