@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -132,60 +131,24 @@ def test_predict_is_what_update_says_of_the_next_one_and_nothing_is_decided_too(
         assert asked(np.empty((0, DIM))).rows() == []
 
 
-def test_threads_see_whole_moments_while_another_learns():
-    """Readers and keepers beside an update see some state between two pieces of it."""
-    _, features, _ = world(5)
-    probe, pieces = features[:3], np.array_split(features, 60)
-
-    def said(by):
-        verdicts = by.predict(probe)
-        return verdicts.score.tobytes() + verdicts.threshold.tobytes()
-
-    alone = detector(world_seed=5)
-    possible, states = {said(alone)}, {0: pickled(alone)}
-    for piece in pieces:
-        alone.update(piece)
-        possible.add(said(alone))
-        states[alone.seen] = pickled(alone)
-    online, stop = detector(world_seed=5), threading.Event()
-    seen, kept = [set() for _ in range(4)], []
-
-    def read(mine):
-        while not stop.is_set():
-            mine.add(said(online))
-
-    def keep():
-        while not stop.wait(0.002) and len(kept) < 20:
-            kept.append(pickle.dumps(online))
-
-    threads = [threading.Thread(target=read, args=(mine,)) for mine in seen]
-    threads.append(threading.Thread(target=keep))
-    for thread in threads:
-        thread.start()
-    for piece in pieces:
-        online.update(piece)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert set.union(*seen) <= possible
-    for other in map(pickle.loads, kept):
-        assert_same_state(other, states[other.seen])
-    assert_same_state(online, alone)
-
-
-def test_updates_of_several_threads_are_all_learned_and_blas_has_its_threads_again():
+def test_calls_of_several_threads_run_one_after_another_and_blas_has_its_threads_again():
     def threads():
         return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
 
+    def work(number):
+        online.update(parts[number])
+        copies.append(pickled(online))
+        online.predict(parts[number])
+
     _, features, _ = world(6)
-    online = detector(world_seed=6)
-    parts = np.split(features, 6)
+    online, parts, copies = detector(world_seed=6), np.split(features, 6), []
     with threadpool_limits(2, "blas"):
-        at_once(6, lambda number: online.update(parts[number]))
+        at_once(6, work)
         with module._working():
             assert threads() == {1}
         assert threads() == {2}
     assert online.seen == COUNT
+    assert {copied.seen % len(parts[0]) for copied in copies} == {0}, "of whole moments"
 
 
 @pytest.mark.parametrize("copied", [pickled, copy.deepcopy], ids=lambda f: f.__name__)

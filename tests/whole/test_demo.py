@@ -6,6 +6,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from made import ZSNTTA
 
@@ -29,13 +30,9 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
         env={**os.environ, **terminal},
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    assert "Traceback" not in result.stderr
-    for word in ("zs-clip", "adand", "glyphs", "textures", "other-shapes", "digits", "Average"):
-        assert word in result.stdout
-    table, end = result.stdout.removesuffix(NEXT_STEPS + "\n"), NEXT_STEPS
+    table = result.stdout.removesuffix(NEXT_STEPS + "\n")
     assert table != result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-
     shown = README[README.index("ID: shapes") :].partition("```")[0]
     first = table[: table.index("┘") + 2]
     assert re.sub(NUMBER, "#", shown).split() == re.sub(NUMBER, "#", first).split()
@@ -43,39 +40,33 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
     assert numbers(first) == pytest.approx(numbers(shown), abs=0.5)
 
     records, simulate = [], demo.simulate
-    monkeypatch.setattr(demo, "simulate", lambda *w: records.extend(found := simulate(*w)) or found)
+    monkeypatch.setattr(demo, "simulate", lambda *w: records.extend(new := simulate(*w)) or new)
     monkeypatch.setattr(demo, "LIVE_LIMIT", 24)
     live = zsntta("demo", "--live")  # in the same folder
     assert live.exit_code == 0, live.stderr
     again = live.stdout.partition("With live")[0]
     assert sorted(numbers(again)) == sorted(numbers(table)), "the same table, in one block"
-    assert live.stdout.endswith(end + "\n")
+    assert live.stdout.endswith(NEXT_STEPS + "\n")
     assert live.stderr.count("there already") == 6
     assert "on the first 24 samples of each stream" in live.stdout
     for method in ("tent", "sotta", "tpt", "adand+tent"):
         assert re.search(rf"│ {re.escape(method)}[° ]", live.stdout)
 
-    records = [record for record in records if record.settings.stream.limit is None]
-    acc_s, acc_h = (mean_accuracies(records, name) for name in ("acc_s", "acc_h"))
-    clean = acc_s["adand", 0], acc_s["zs-clip", 0]
-    assert clean[0] > clean[1] + 0.02, "AdaND keeps the clean stream's accuracy"
-    assert acc_h["adand", 0.5] > acc_h["zs-clip", 0.5] + 0.01, "and finds noise"
+    by_run = defaultdict(list)  # the accuracies of the sets, by method and ratio
+    for record in records:
+        if record.settings.stream.limit is None:
+            key = record.settings.method, record.settings.stream.ratio
+            by_run[key].append((record.accuracies.acc_s, record.accuracies.acc_h))
+    assert set(by_run) == {(m, r) for m in ("zs-clip", "adand", "cull") for r in (0, 0.05, 0.5)}
+    assert {len(of) for (_, ratio), of in by_run.items() if ratio} == {4}
+    mean = {key: np.mean(of, axis=0) for key, of in by_run.items()}
+    assert mean["adand", 0][0] > mean["zs-clip", 0][0] + 0.02, "AdaND keeps clean streams' accuracy"
+    assert mean["adand", 0.5][1] > mean["zs-clip", 0.5][1] + 0.01, "and finds noise"
     for ratio in (0.05, 0.5):
-        assert acc_h["cull", ratio] > acc_h["zs-clip", ratio] + 0.01, ratio
-    assert acc_h["adand", 0.05] < acc_h["zs-clip", 0.05] - 0.01, "README says so"
+        assert mean["cull", ratio][1] > mean["zs-clip", ratio][1] + 0.01, ratio
+    assert mean["adand", 0.05][1] < mean["zs-clip", 0.05][1] - 0.01, "README says so"
 
     shapes = store.read(feature_path(Path("features"), "tiny", "shapes"))
     [text] = (text.features for text in shapes.texts.values())
     predicted = (shapes.image_features.astype("float32") @ text.T).argmax(axis=1)
     assert 0.70 <= (predicted == shapes.labels).mean() <= 0.95, "honest zero-shot accuracy"
-
-
-def mean_accuracies(records, name):
-    """The mean over OOD sets of an accuracy, by method and ratio."""
-    values = defaultdict(list)
-    for record in records:
-        key = record.settings.method, record.settings.stream.ratio
-        values[key].append(getattr(record.accuracies, name))
-    assert set(values) == {(m, r) for m in ("zs-clip", "adand", "cull") for r in (0, 0.05, 0.5)}
-    assert all(len(values[m, r]) == 4 for m, r in values if r)
-    return {key: sum(some) / len(some) for key, some in values.items()}

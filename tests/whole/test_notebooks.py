@@ -16,44 +16,38 @@ PICTURE, NUMBER = "image/png", r"\d+(?:\.\d+)?"
 named = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def run(path):
-    command = [sys.executable, str(ROOT / "tools" / "run_notebooks.py"), str(path)]
-    around = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=around)
-
-
-def cells(path, kind="code"):
+def cells(path, kind):
     content = json.loads(path.read_text(encoding="utf-8"))
     return [cell for cell in content["cells"] if cell["cell_type"] == kind]
 
 
-def texts(path):
-    """What the cells print and show as text; pictures hang on the libraries that draw them."""
-    outputs = [output for cell in cells(path) for output in cell["outputs"]]
-    return [
+def shown(path):
+    """The kinds of what the cells show, and their text; pictures hang on what draws them."""
+    outputs = [output for cell in cells(path, "code") for output in cell["outputs"]]
+    texts = [
         "".join(output.get("text", []) or output["data"]["text/plain"])
         for output in outputs
         if PICTURE not in output.get("data", {})
     ]
-
-
-def numbers(text):
-    return [float(number) for number in re.findall(NUMBER, text)]
+    return [output["output_type"] for output in outputs], "\n".join(texts)
 
 
 @pytest.mark.slow
 @named
 def test_it_runs_in_an_empty_folder_and_prints_what_is_saved(path, tmp_path):
     copy = Path(shutil.copy(path, tmp_path))
-    done = run(copy)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "run_notebooks.py"), str(copy)], text=True,
+        capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    saved, printed = "\n".join(texts(path)), "\n".join(texts(copy))
+    (kinds, saved), (kinds_now, printed) = shown(path), shown(copy)
     stale = f"python tools/run_notebooks.py docs/{path.name}"
+    assert kinds_now == kinds, stale
     assert re.sub(NUMBER, "#", printed).split() == re.sub(NUMBER, "#", saved).split(), stale
     # Another processor's sums may turn a decision here and there.
-    assert numbers(printed) == pytest.approx(numbers(saved), abs=1), stale
-    kinds = [[output["output_type"] for output in cell["outputs"]] for cell in cells(path)]
-    assert [[o["output_type"] for o in cell["outputs"]] for cell in cells(copy)] == kinds
+    numbers = [[float(n) for n in re.findall(NUMBER, text)] for text in (printed, saved)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=1), stale
 
 
 @named
