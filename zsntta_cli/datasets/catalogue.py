@@ -6,7 +6,7 @@ readers are imported when one of their sets is read.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,14 @@ CORRUPTIONS = (  # that benchmarks of corrupted sets average over, arXiv:1903.12
     "zoom_blur", "snow", "frost", "fog", "brightness", "contrast", "elastic_transform",
     "pixelate", "jpeg_compression",
 )  # fmt: skip
+
+
+def first_place(root: Path, places: Sequence[str]) -> Path | None:
+    """The first of some places that is there and not empty; else an archive of a top of theirs."""
+    tops = [place.partition("/")[0] for place in places]
+    archives = [f"{top}{ending}" for top in tops for ending in ARCHIVES if top]
+    paths = (root / place for place in (*places, *archives) if place)
+    return next((p for p in paths if p.is_file() or (p.is_dir() and any(p.iterdir()))), None)
 
 
 @dataclass(frozen=True)
@@ -89,11 +97,8 @@ class DatasetEntry:
     def place(self, root: Path) -> Path | None:
         """What there is of the set below the data root; None if there is nothing."""
         folder, *_ = re.split(r" with |/?[<*]|/$", self.layout)
-        tops = [place.partition("/")[0] for place in (folder, *self.places)]
-        archives = [f"{top}{ending}" for top in tops for ending in ARCHIVES if top]
         files = (*self.packed, *(file.unpacks or file.file for file in self.files))
-        places = (root / place for place in (*self.places, folder, *archives, *files) if place)
-        return next((p for p in places if p.is_file() or (p.is_dir() and any(p.iterdir()))), None)
+        return first_place(root, (*self.places, folder)) or first_place(root, files)
 
     def is_there(self, root: Path) -> bool:
         """Whether it is built in, or something of it lies below the data root."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets import tree
-from zsntta_cli.datasets.catalogue import ARCHIVES, CORRUPTIONS
+from zsntta_cli.datasets.catalogue import CORRUPTIONS, first_place
 from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of
 
@@ -41,16 +41,9 @@ def existing(path: Path) -> Path:
     return path
 
 
-def first_place(root: Path, places: Sequence[str]) -> Path:
-    """The first of some places that is there; else an archive of one of their tops.
-
-    Raises:
-        FileNotFoundError: none is; it names the first.
-    """
-    tops = [place.partition("/")[0] for place in places]
-    paths = [*places, *(f"{top}{ending}" for top in tops for ending in ARCHIVES)]
-    found = next((root / path for path in paths if (root / path).exists()), None)
-    return found or existing(root / places[0])
+def _place(root: Path, places: Sequence[str]) -> Path:
+    """Where a set lies below the data root; FileNotFoundError names where it is looked for."""
+    return first_place(root, places) or existing(root / places[0])
 
 
 # --- By class folders ---
@@ -58,7 +51,7 @@ def first_place(root: Path, places: Sequence[str]) -> Path:
 
 def by_folder(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
     """The images of a folder or its archive: class folders are labels; a flat one has none."""
-    return folder_set(name, first_place(root, places), places[0].rpartition("/")[2])
+    return folder_set(name, _place(root, places), places[0].rpartition("/")[2])
 
 
 def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
@@ -132,13 +125,13 @@ def names_by_wnid(subset: str = "") -> dict[str, str]:
 
 def by_wnid(name: str, root: Path, *, places: Sequence[str], subset: str = "") -> ImageSet:
     """The images of a set with one folder a wnid, in a folder or an archive."""
-    return by_keys(name, {"": first_place(root, places)}, names_by_wnid(subset))
+    return by_keys(name, {"": _place(root, places)}, names_by_wnid(subset))
 
 
 def by_number(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
     """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
     names = {str(label): name for label, name in enumerate(names_by_wnid().values())}
-    return by_keys(name, {"": first_place(root, places)}, names)
+    return by_keys(name, {"": _place(root, places)}, names)
 
 
 def validation(name: str, root: Path) -> ImageSet:
@@ -372,7 +365,7 @@ def cifar_c(
             images (N, 32, 32, 3) of bytes, five severities one after the other.
     """
     corruptions, severity = corruptions_of(name)
-    place = first_place(root, places)
+    place = _place(root, places)
     files = {file.parts[-1]: file for file in tree.files_in(place)}
 
     def array(file: str) -> NDArray[Any]:

@@ -111,8 +111,8 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     samples = [sample for tar in tars for sample in _samples(tar, label, left_out)]
     if not samples:
         raise DatasetError(f"no image in {where}.")
-    lists = [_beside(tars[0], file) for file in (NAMES, TEMPLATES)]
-    names, templates = (_lines(path) for path in lists)
+    name_lists, names = _beside(tars[0], NAMES)
+    template_lists, templates = _beside(tars[0], TEMPLATES)
     told, notes = [sample.label for sample in samples], list[str]()
     texts = {label for label in told if isinstance(label, str)}
     others = texts - {*names}
@@ -132,13 +132,13 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         way = "and --label FIELD takes labels from one"
         notes.append(f"no labels: samples have {first_of(beside)}, {way}")
     if wrong := [line for line in templates if line and line.count("{c}") != 1]:
-        raise DatasetError(f"'{short(wrong[0])}' in {lists[1]} must have one {{c}}, for a class.")
+        raise DatasetError(f"'{short(wrong[0])}' in {template_lists[0]} must have one {{c}}.")
     further = sum(f.is_image for sample in samples for f in sample.files.values()) - len(samples)
     words = [counted(further, "further image") + " of samples"] * bool(further)
     tellers = dict.fromkeys(sample.teller for sample in samples if sample.teller)
     images = file_set(name, [sample.image for sample in samples], labels, class_names)
     return replace(
-        with_lists(images, [path for path in lists if path]),
+        with_lists(images, [*name_lists, *template_lists]),
         templates=[line.replace("{c}", "{}") for line in templates if line],
         labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
@@ -197,15 +197,12 @@ def _json(files: dict[str, File]) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _beside(tar: Path, file: str) -> Path | None:
-    """A text beside a tar, or one folder above; None where there is none."""
+def _beside(tar: Path, file: str) -> tuple[list[Path], list[str]]:
+    """A text beside a tar, or one folder above, and its lines; nothing where there is none."""
     folder = tar.absolute().parent
-    return next((p for p in (folder / file, folder.parent / file) if p.is_file()), None)
-
-
-def _lines(path: Path | None) -> list[str]:
+    paths = [p for p in (folder / file, folder.parent / file) if p.is_file()][:1]
     try:
-        text = path.read_text("utf-8-sig") if path else ""
+        texts = [path.read_text("utf-8-sig").rstrip() for path in paths]
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{path} beside the shards is no text in UTF-8.") from error
-    return [line.strip() for line in text.rstrip().splitlines()]
+        raise DatasetError(f"{paths[0]} beside the shards is no text in UTF-8.") from error
+    return paths, [line.strip() for text in texts for line in text.splitlines()]

@@ -219,7 +219,7 @@ def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pix
     return textures.blend(as_field(mask), picture, _any_colour(gen))
 
 
-def _surface(concept: Concept, gen: np.random.Generator, dist: Distribution) -> Seen:
+def _surface(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Seen:
     base = _any_colour(gen)
     colour, ink = _pick_ink(dist, base, gen)
     pattern = textures.texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
@@ -259,7 +259,7 @@ def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Draw
     """Draw one picture of a shape, a letter or a texture, as the distribution says."""
     style = pick_style(concept, dist, gen)
     is_surface = concept.kind == "texture"
-    seen = _surface(concept, gen, dist) if is_surface else scene(concept, style, dist, gen)
+    seen = _surface(concept, dist, gen) if is_surface else scene(concept, style, dist, gen)
     return photograph(concept, style, seen, dist, gen)
 
 
