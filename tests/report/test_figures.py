@@ -152,9 +152,9 @@ def test_published_numbers_stand_in_a_panel_of_their_own_over_the_same_pairs():
         "zs-clip": pytest.approx((50, 50, 50)), "adand": pytest.approx((60, 60, 60)),
     }  # fmt: skip
     assert all(one.is_published and one.shape == POINTS for one in there.series)
-    [alone] = means([], published=printed).panels
-    assert series(means([], published=printed), "adand").y == pytest.approx((130 / 3,) * 3)
-    assert alone.title == "3 ID-OOD pairs, published"
+    alone = means([], published=printed)
+    assert alone.panels[0].title == "3 ID-OOD pairs, published"
+    assert series(alone, "adand").y == pytest.approx((130 / 3,) * 3)
 
 
 # Distributions.
@@ -191,10 +191,8 @@ def test_differences_are_those_of_live_runs():
 def test_gradients_are_by_step_and_leave_out_what_a_step_did_not_see():
     some = [run_of("tent", curves={"gradients": GRADIENTS})]
     figure = gradients(some)
-    assert (series(figure, "clean samples").x, series(figure, "clean samples").y) == (
-        (1, 3),
-        (0.5, 0.25),
-    )
+    clean = series(figure, "clean samples")
+    assert (clean.x, clean.y) == ((1, 3), (0.5, 0.25))
     assert series(figure, "noisy samples").x == (1, 2)
     assert figure.panels[0].is_log
     enlarged = gradients(some, most=0.3)

@@ -76,12 +76,3 @@ def test_what_the_marks_mean_stands_in_the_text():
     printed = [line for line in in_form("latex", [demo_like()]).splitlines() if line[0] != "%"]
     assert "A bold value is the best mean of the rows" in printed[-2]
     assert "shown up to 5.56 times" in printed[-2]
-
-
-def test_a_table_with_a_caption_is_a_float():
-    sheet = demo_like()
-    sheet.caption, sheet.reference = "50 % noise", "tab:main"
-    latex = in_form("latex", [sheet])
-    begin = "\\begin{table}\n\\centering\n\\caption{50 \\% noise}\n\\label{tab:main}\n"
-    assert begin in latex
-    assert r"\begin{center}" in in_form("latex", [demo_like()])

@@ -297,32 +297,29 @@ def _compared(
         for name, rows in groups.items()
         if any(not math.isnan(run.metric(last)) for row in rows for run in row.records)
     }
+    lacking = list[str]()
+    for name in [*measured]:
+        value = average(measured[name][last])
+        if math.isnan(value.mean):
+            del measured[name]
+            lacks = f"it has {value.lacks}" if value.lacks else "it is undefined on one of its sets"
+            lacking.append(f"{name} has no average: {lacks}")
+    over = counted(len(pairs), "ID-OOD pair")
+    if (lacking or measured) and len(measured) < 2:
+        only = next(iter(measured), "none")
+        what = f"methods are compared over {over}, and only {only} has an average"
+        raise SettingsError(
+            f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or choose with "
+            f"--id, --ood and --method"
+        )
     if measured:
-        sources.append((counted(len(pairs), "ID-OOD pair"), measured, False))
+        sources.append((over, measured, False))
     if published:
         first, *rest = published.values()
         common = [pair for pair in first if all(pair in of for of in rest)]
-        of_pairs = [pair for pair in pairs if pair in common] or common
-        printed = {
-            n: {m: _printed(of, of_pairs, m) for m in metrics} for n, of in published.items()
-        }
-        sources.append((f"{counted(len(of_pairs), 'ID-OOD pair')}, published", printed, True))
+        on = [pair for pair in pairs if pair in common] or common
+        printed = {n: {m: _printed(of, on, m) for m in metrics} for n, of in published.items()}
+        sources.append((f"{counted(len(on), 'ID-OOD pair')}, published", printed, True))
     if not sources:
         raise SettingsError(f"no kept run that fits has {METRICS[last].head} of a noisy stream.")
-    for title, methods, _ in sources:
-        lacking = []
-        for name, value in [(name, average(of[last])) for name, of in methods.items()]:
-            if math.isnan(value.mean):
-                undefined = f"{METRICS[last].head} is undefined on one of its sets"
-                lacks = f"it has {value.lacks}" if value.lacks else undefined
-                lacking.append(f"{name} has no average: {lacks}")
-                del methods[name]
-        if len(methods) < 2:
-            over, only = title.removesuffix(", published"), next(iter(methods), "none")
-            what = f"methods are compared over {over}, and only {only} has an average"
-            raise SettingsError(
-                f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or choose "
-                f"with --id, --ood and --method"
-            )
-        notes += lacking
-    return sources, notes
+    return sources, [*notes, *lacking]
