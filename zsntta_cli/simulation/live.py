@@ -3,12 +3,10 @@
 Besides the decisions a run records the gradient norms (Sec. 3) and the machine.
 """
 
-import functools
 import hashlib
 import time
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -70,20 +68,13 @@ class GradientNorms:
                 column[self.item] = float(norm) / _SCALE
 
 
-@functools.lru_cache(maxsize=1)
-def _loaded(choice: EncoderChoice, device: str, note: Callable[[str], object]) -> Encoder:
-    """An encoder, which is kept for the next run; `note` gets what should be known of it."""
-    encoder = load_encoder(choice, device)
-    encoder.tell(note)
-    return encoder
-
-
-@dataclass(frozen=True)
+@dataclass
 class LiveSession:
-    """What makes live runs."""
+    """Live runs; the encoder of the last run is kept for the next."""
 
     settings: LiveSettings
     reporter: Reporter
+    _encoders: dict[EncoderChoice, Encoder] = field(default_factory=dict)
 
     def run(
         self,
@@ -161,7 +152,10 @@ class LiveSession:
             raise StoreError(f"{path} does not say which encoder made it: extract the set here.")
         model, weights, precision = map(str, names)
         choice = EncoderChoice(model, self.settings.weights or weights, precision)
-        encoder = _loaded(choice, self.settings.device, self.reporter.note)
+        if choice not in self._encoders:
+            self._encoders = {choice: load_encoder(choice, self.settings.device)}
+            self._encoders[choice].tell(self.reporter.note)
+        encoder = self._encoders[choice]
         check_same(path, made_by, encoder.identity, then="extract the set again")
         return encoder
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import closing, nullcontext, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -26,6 +27,9 @@ from zsntta_cli.simulation.record import Made, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.live import LiveSession
 
 _FEW = 2**17  # numbers in the text features: 256 classes of 512
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
@@ -92,7 +96,6 @@ class Simulator:
     ) -> Made:
         """What a live method makes of a stream, or what its kept answers do where all are there."""
         # Only for live methods: it imports their settings.
-        from zsntta_cli.encoders.clip import wait_passively
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
 
         started = time.perf_counter()
@@ -108,15 +111,22 @@ class Simulator:
                 f"{settings.method} needs the images of '{settings.id_set}' here: not all of its "
                 f"answers are kept."
             )
-        wait_passively()
-        from zsntta_cli.simulation.live import LiveSession  # torch
-
-        session = LiveSession(self._live, self._reporter)
         with closing(kept) if kept else nullcontext():
-            made = session.run(settings, sources, stream, data, analyse, known)
+            made = self._session.run(settings, sources, stream, data, analyse, known)
         if kept and kept.problem:
             self._reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return made
+
+    @functools.cached_property
+    def _session(self) -> "LiveSession":
+        """What makes live runs; it imports torch."""
+        from zsntta_cli.encoders.clip import wait_passively
+
+        wait_passively()
+        from zsntta_cli.simulation.live import LiveSession
+
+        assert self._live is not None
+        return LiveSession(self._live, self._reporter)
 
     def _score_file(self, encoder: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         of_id, source = self._library.read(encoder, id_set), self._library.read(encoder, name)
