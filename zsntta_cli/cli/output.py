@@ -36,13 +36,19 @@ OUTPUT = option(None, "File to write.", panel="What comes out")
 
 @dataclass(frozen=True)
 class TableOutput:
-    """Where a table or a list goes; its form is known before any work is done for it."""
+    """Where a table or a list goes; its form is known before any work is done for it.
+
+    The form is named, in any case or by another word for it, or is that of the file's ending.
+    """
 
     form: str | None = FORM
     output: Path | None = OUTPUT
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "form", table_form(self.form, self.output))
+        named = _OTHER_WORDS.get((self.form or "").lower(), (self.form or "").lower())
+        if named:
+            check_choice("format", named, tuple(FORMS))
+        object.__setattr__(self, "form", form_of(self.output, ENDINGS, named or None, TABLE))
 
     @property
     def has_notes(self) -> bool:
@@ -58,14 +64,6 @@ class TableOutput:
         """Write a list; `columns` names those of a CSV in case there are no rows."""
         form = self.form or TABLE
         put(in_form(form, sheets, rows, self.output is not None, columns), self.output)
-
-
-def table_form(form: str | None, output: Path | None) -> str:
-    """The form of a table, by its name in any case, by another word for it, or by the ending."""
-    named = _OTHER_WORDS.get((form or "").lower(), (form or "").lower())
-    if named:
-        check_choice("format", named, tuple(FORMS))
-    return form_of(output, ENDINGS, named or None, TABLE)
 
 
 def form_of(

@@ -21,18 +21,18 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import (
     FORM,
+    TableOutput,
     command_line,
     form_of,
     put,
     put_figure,
     say_foresight,
-    table_form,
 )
 from zsntta_cli.cli.values import known_methods, names, whole_numbers
 from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
-from zsntta_cli.report.forms import FIGURE_ENDINGS, FORMS
+from zsntta_cli.report.forms import FIGURE_ENDINGS, FORMS, TABLE
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import cached_prompt
@@ -165,7 +165,7 @@ def paper(
         raise SettingsError(f"--all is of all tables: leave '{name}' out.")
     of_tables = {
         " --extract": extract, " --published": published,
-        "": form not in (None, "table") or output,
+        "": form not in (None, TABLE) or output,
     }  # fmt: skip
     for typed, given in of_tables.items():
         if given and listed and not everything:
@@ -173,7 +173,7 @@ def paper(
             raise SettingsError(f"{what} needs a table: name it, as in zsntta paper 2{typed}.")
     if everything:
         tables = listed
-    written = "table" if figures or everything else table_form(form, output)
+    written = TABLE if figures or everything else TableOutput(form, output).form or TABLE
     if figures:
         if form or (output and (tables or len(figures) > 1)):
             raise SettingsError(
