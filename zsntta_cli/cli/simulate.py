@@ -208,6 +208,6 @@ def _recorded(path: Path, beside: dict[str, Any], no_text: Sequence[str]) -> "Se
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:
-    """End as Ctrl-C does, once the results up to it are out: the last one is not finished."""
-    if records and records[-1].unfinished:
+    """End as Ctrl-C does, once the results up to it are out."""
+    if any(record.unfinished for record in records):
         raise KeyboardInterrupt
