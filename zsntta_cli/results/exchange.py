@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.errors import SettingsError, StoreError, first_line, short
+from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.simulation.record import Record
 
@@ -42,36 +42,21 @@ def read_records(path: Path) -> list[Record]:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
-    parts = [text] if text.lstrip().startswith("[") else text.split("\n")
+    is_list = text.lstrip().startswith("[")
+    parts = [text] if is_list else text.split("\n")
     every: list[Any] = []
     for line, part in enumerate(parts, 1):
         try:
-            value = _parsed(part) if part.strip() else []
+            value = json.loads(part) if part.strip() else []
+            if "\\ud" in part.lower():  # half a character, which no file can hold, is an error
+                json.dumps(value, ensure_ascii=False).encode(errors="surrogateescape")
         except (ValueError, RecursionError) as error:
-            why = f"line {line}: {first_line(error)}"
+            why = f"line {line}: {first_line(error)}".removeprefix("line 1: " * is_list)
             raise StoreError(f"{path} holds no results ({why}).") from error
         every += value if isinstance(value, list) else [value]
     if not every:
         raise StoreError(f"{path} holds no results: it is empty.")
     return [_read(path, i, plain) for i, plain in enumerate(every, 1)]
-
-
-def _parsed(text: str) -> Any:
-    """The value of a JSON text.
-
-    Raises:
-        ValueError: it is none, or a text in it has half a character, which no file can hold; names
-            of files that are no UTF-8 are allowed.
-        RecursionError: it is nested too deeply.
-    """
-    plain = json.loads(text)
-    if "\\ud" in text.lower():
-        try:
-            json.dumps(plain, ensure_ascii=False).encode(errors="surrogateescape")
-        except UnicodeEncodeError as error:
-            half = ascii(error.object[error.start])[1:-1]
-            raise SettingsError(f"a text has {half}, half a character: must be UTF-8") from error
-    return plain
 
 
 def _read(path: Path, number: int, plain: Any) -> Record:

@@ -195,7 +195,8 @@ def tables(records: Iterable[Record]) -> list[ResultTable]:
         if run not in counting or _age(record) > _age(counting[run]):
             counting[run] = record
     rows: dict[Any, ResultRow] = {}
-    for record, features in sorted(_numbered([*counting.values()]), key=_run_place):
+    ordered = sorted(counting.values(), key=_run_place)
+    for record, features in zip(ordered, _numbered(ordered), strict=True):
         settings, of_run = all_settings(record), record.settings
         seed = settings.pop("seed")
         stream = ResultStream(of_run.encoder, of_run.id_set, features, _kind(of_run.stream))
@@ -224,8 +225,8 @@ def _age(record: Record) -> tuple[bool, str, str]:
     return not record.unfinished, record.created, str(record)
 
 
-def _numbered(records: Sequence[Record]) -> list[tuple[Record, tuple[int, ...]]]:
-    """Runs with a number each for the features of the ID set, its text and the OOD set.
+def _numbered(records: Iterable[Record]) -> list[tuple[int, ...]]:
+    """For each run a number each of the features of the ID set, its text and the OOD set.
 
     It is the place of their digest among those of the same names, 0 for the commonest.
     """
@@ -248,8 +249,7 @@ def _numbered(records: Sequence[Record]) -> list[tuple[Record, tuple[int, ...]]]
         by_use = sorted(sorted(of_name.items()), key=itemgetter(1), reverse=True)
         for number, (digest, _) in enumerate(by_use):
             numbers[name, digest] = number
-    of_runs = (tuple(map(numbers.__getitem__, of_run.items())) for of_run in read)
-    return list(zip(records, of_runs, strict=True))
+    return [tuple(map(numbers.__getitem__, of_run.items())) for of_run in read]
 
 
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
@@ -281,10 +281,10 @@ def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
     return partners.index(name) if name in partners else len(partners), set_place(name)
 
 
-def _run_place(numbered: tuple[Record, Any]) -> tuple[Any, ...]:
-    """The place of a run in its row, of a record and the numbers of its features."""
-    settings = numbered[0].settings
-    return *_ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
+def _run_place(record: Record) -> tuple[Any, ...]:
+    """The place of a run in its row."""
+    run = record.settings
+    return *_ood_place(run.id_set, run.ood_set or CLEAN), run.stream.seed
 
 
 def _row_place(row: ResultRow) -> tuple[Any, ...]:
@@ -294,9 +294,8 @@ def _row_place(row: ResultRow) -> tuple[Any, ...]:
         number = value if isinstance(value, int | float) else -1
         values.append((isinstance(value, str), number, str(value)))
     preset = list(PRESETS).index(row.settings[PRESET])
-    stream = row.stream
-    of_table = set_place(stream.id_set), stream.encoder
-    return of_table, method_place(row.method), preset, values, stream
+    of_table = set_place(row.stream.id_set), row.stream.encoder
+    return of_table, method_place(row.method), preset, values, row.stream
 
 
 # Which records count, and which are wanted.
