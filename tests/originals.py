@@ -1,7 +1,7 @@
 """Every set of the catalogue as it is published, in small: a tree of paths below the data root.
 
 `made` gives the tree of a set and makes the catalogue's numbers, checksums and the list of
-ImageNet's classes fit it. A damage is a function from a tree to others.
+ImageNet's classes fit it.
 """
 
 import hashlib
@@ -203,17 +203,10 @@ def cifar_c(top, classes):
     return {f"{top}/labels.npy": labels, f"{top}/fog.npy": npy(pixels)}
 
 
-SPLITS = {  # of CoOp's sets: the folder, the file of the split, and where its images are
-    "coop-caltech101": ("caltech-101", "split_zhou_Caltech101.json", "101_ObjectCategories"),
-    "coop-pets": ("oxford_pets", "split_zhou_OxfordPets.json", "images"),
-    "coop-cars": ("stanford_cars", "split_zhou_StanfordCars.json", "."),
-    "coop-flowers102": ("oxford_flowers", "split_zhou_OxfordFlowers.json", "jpg"),
-    "coop-food101": ("food-101", "split_zhou_Food101.json", "images"),
-    "coop-sun397": ("sun397", "split_zhou_SUN397.json", "SUN397"),
-    "coop-dtd": ("dtd", "split_zhou_DescribableTextures.json", "images"),
-    "coop-eurosat": ("eurosat", "split_zhou_EuroSAT.json", "2750"),
-    "coop-ucf101": ("ucf101", "split_zhou_UCF101.json", "UCF-101-midframes"),
-}
+SPLITS = {  # of CoOp's sets: folder, file of the split, folder of the images
+    name: [CATALOGUE[name].read.values[key] for key in ("path", "split", "images")]
+    for name in CATALOGUE if "split" in getattr(CATALOGUE[name].read, "values", ())
+}  # fmt: skip
 ROWS = {
     "train": [["c/0.jpg", 2, "third name"], ["a/9.jpg", 0, "first"]],
     "val": [["b/8.jpg", 1, "second_name"]],
@@ -224,7 +217,7 @@ ROWS = {
 def split(name):
     """A set of CoOp's, of which only the images for the test are there."""
     top, file, within = SPLITS[name]
-    base = f"{top}/{within}" if within != "." else top
+    base = f"{top}/{within}" if within else top
     return pictures(f"{base}/{path}" for path in ("b/1.jpg", "a/0.jpg", "c/2.jpg")) | {
         f"{top}/{file}": json.dumps(ROWS).encode()
     }

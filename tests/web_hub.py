@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
 from urllib.parse import parse_qs
 
-LARGE = 4_000  # bytes of an answer that can be cut
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -24,49 +23,40 @@ class _Answers(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self):
-        path = self.path.partition("?")[0]
+        path, repositories = self.path.partition("?")[0], self.server.repositories
         self.server.asked.append((self.command, path))
-        self.server.ranges.append(self.headers.get("Range"))
         if match := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            if self.server.statuses:
-                return self._send(self.server.statuses.pop(0), b"")
-            if match[1] not in self.server.repositories:
+            if match[1] not in repositories:
                 return self._send(404, b"", {"X-Error-Code": "RepoNotFound"})
             if match[2] not in ("main", REVISION):
                 return self._send(404, b"", {"X-Error-Code": "RevisionNotFound"})
-            return self._file(self.server.repositories[match[1]].get(match[3]))
+            return self._file(repositories[match[1]].get(match[3]))
         parts = r"/api/datasets/([^/]+/[^/]+?)(/revision/\w+|/tree/\w+(.*)|/paths-info/\w+)?"
         match = re.fullmatch(parts, path)
-        files = self.server.repositories.get(match[1]) if match else None
-        if files is not None and (self.server.statuses or [0])[0]:
-            return self._send(self.server.statuses.pop(0), b"")
-        asked = (match[2] or "").rpartition("/revision/")[2] if match else ""
-        if files is not None and asked not in ("", "main", REVISION) and "/" not in asked:
-            return self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+        files = repositories.get(match[1]) if match else None
         if files is None:
             return self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
+        asked = (match[2] or "").rpartition("/revision/")[2]
+        if asked not in ("", "main", REVISION) and "/" not in asked:
+            return self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
         if "/tree/" in path:
             is_deep = "recursive=true" in self.path.lower()
-            entries = list(_listed(files, match[3].strip("/"), is_deep))
-            return self._send(200, json.dumps(entries).encode())
-        if "/paths-info/" in path:
+            answer = list(_listed(files, match[3].strip("/"), is_deep))
+        elif "/paths-info/" in path:
             names = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["paths"]
-            entries = [_entry(name, files) for name in names if name in files]
-            return self._send(200, json.dumps(entries).encode())
-        names = [{"rfilename": name} for name in files]
-        about = {"id": match[1], "sha": REVISION, "siblings": names, "private": False, "tags": []}
-        return self._send(200, json.dumps(about).encode())
+            answer = [_entry(name, files) for name in names if name in files]
+        else:
+            names = [{"rfilename": name} for name in files]
+            facts = {"siblings": names, "private": False, "tags": []}
+            answer = {"id": match[1], "sha": REVISION, **facts}
+        return self._send(200, json.dumps(answer).encode())
 
     def _file(self, content):
         if content is None:
             return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
-        headers = {"ETag": f'"{_oid(content)}"', "X-Repo-Commit": REVISION}
         if self.command == "GET" and self.path.endswith(self.server.refuses):
             return self._send(403, b"")
-        start = int((self.headers.get("Range") or "bytes=0-")[6:].partition("-")[0])
-        if start:
-            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
-        return self._send(206 if start else 200, content[start:], headers)
+        return self._send(200, content, {"ETag": f'"{_oid(content)}"', "X-Repo-Commit": REVISION})
 
     def _send(self, status, content, headers=()):
         self.send_response(status)
@@ -74,10 +64,7 @@ class _Answers(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
-            cut = self.server.cuts.pop(0) if self.server.cuts and len(content) > LARGE else None
-            self.wfile.write(content[:cut])
-            if cut is not None:  # the connection breaks off
-                self.close_connection = True
+            self.wfile.write(content)
 
 
 def _listed(files, below, is_deep):
@@ -108,8 +95,6 @@ def local_hub(monkeypatch, repositories):
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
     server.asked, server.refuses = [], ("nothing",)
-    server.cuts, server.statuses = [], []  # of the next answers: their bytes, what they are instead
-    server.ranges = []  # that were asked for
     server.repositories = {
         name: {
             p.relative_to(folder).as_posix(): p.read_bytes()
