@@ -14,7 +14,6 @@ ROWS = [
 NAMES = [HOSTILE, "'\"></script><script>alert(1)</script>", "a\nb\u2028c", "inv\udcffalid", "`\\"]
 STRANGE = [verdict(name, i - 1.5, NAMES[-1 - i]) for i, name in enumerate(NAMES)]
 STRANGE += [verdict(HOSTILE, 0.25, HOSTILE), unread(HOSTILE, HOSTILE)]
-OWN = 10  # of ROWS are noise
 
 
 def write(path, rows, **values):
@@ -67,26 +66,6 @@ def test_as_decided_the_script_shows_the_lists_of_the_file(opened):
         assert live.listed(key) == still.listed(key), key
     assert live.heads() == still.heads() == ["12", "4", "0", "14"]
     assert live.moved() == "10 of 30 images do not belong, as decided."
-
-
-def test_the_slider_moves_sets_counts_and_verdicts(opened):
-    review = opened()
-    review.slide(3)
-    # All thresholds go up, to the middle between the margins of the 27th and the 26th: 7 / 8.
-    said = "3 of 30 images do not belong; all thresholds +0.88, as with --flag 3. "
-    assert review.moved() == f"{said}Corrections are of what was decided."
-    assert numbers(review.listed("borderline"))[:4] == [26, 27, 25, 28]
-    assert review.heads() == ["12", "0", "0", "18"]
-    margins = [review.card(i).locator(".said span").text_content() for i in (26, 27)]
-    assert margins == ["−0.06", "+0.06"], "above 0 for noise, wherever the thresholds are"
-    slider = review.page.get_by_role("slider", name="How many do not belong")
-    assert slider.get_attribute("aria-valuetext") == "3 of 30 images"
-    slider.press("ArrowRight")
-    assert review.moved().startswith("4 of 30 images")
-    assert review.card(26).locator("b").text_content() == "does not belong"
-    review.page.get_by_role("button", name="As decided").click()
-    assert review.heads() == ["12", "4", "0", "14"]
-    assert review.page.locator("input[name=flagged]").input_value() == str(OWN)
 
 
 def test_the_keyboard_goes_through_all_and_corrects(opened):

@@ -63,4 +63,7 @@ def test_the_slider_decides_as_flag_does(browser, pictures):
         sources = near.all_text_contents()
         assert [distances[source] for source in sources] == sorted(distances.values())[:12]
         assert len(set(sources)) == 12
+        assert f"as with --flag {count}" in watched.page.locator("#moved").text_content()
+    watched.page.get_by_role("button", name="As decided").click()
+    assert watched.page.locator("#moved").text_content().endswith("as decided.")
     watched.context.close()
