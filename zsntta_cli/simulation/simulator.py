@@ -44,7 +44,6 @@ class Simulator:
         """`root` is the folder of the files; without `live` no method encodes images."""
         self._library, self._live, self._reporter = Library(root), live, reporter or Reporter()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
-        self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
 
     def run(self, settings: RunSettings) -> Record:
         """Run one method on one stream, and judge its decisions.
@@ -61,13 +60,11 @@ class Simulator:
         _check_fits(settings, sources.id_set)
         listed = sources.listed.rows if sources.listed else None
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels, listed)
-        names = tuple(file.name for file in sources.files.values())
-        pool = self._pool(settings.encoder, settings.prompt, names)
+        data = self._items(settings, sources, stream)
         if more_text := self._library.more_text(settings):
-            pool = pool.beside(more_text)
+            data = data.beside(more_text)
         bias = sources.id_set.model(settings.prompt).get("logit_bias")
-        items = replace(pool.part(sources.rows(stream)), injected=stream.kind == NOISE)
-        data = as_seen(settings, items, bias)
+        data = as_seen(settings, data, bias)
         digests = self._library.digests(settings)
         if method.live:
             made = self._decide_live(settings, sources, stream, data, digests, analyse)
@@ -79,7 +76,7 @@ class Simulator:
         done = Stream(stream.kind[:decided], stream.row[:decided])
         is_frozen = method.class_probability == FROZEN
         of_class = 1 - data.zero_shot.noise_score[:decided] if is_frozen else None
-        del data, items  # of a long stream, hundreds of MB
+        del data  # of a long stream, hundreds of MB
         origins = shared_once(self._library.origins(settings))
         left = len(stream) - decided
         return Replay(settings, sources, done, made, digests, left, origins, of_class)
@@ -142,21 +139,24 @@ class Simulator:
             )
         return scores
 
-    def _make_pool(self, encoder: str, prompt: str, names: tuple[str, ...]) -> StreamData:
-        """The images of some sets, the first of which is the ID set, one set after the other.
+    def _items(self, settings: RunSettings, sources: Sources, stream: Stream) -> StreamData:
+        """The items of a stream, with all that is known of them before any method.
 
         Normalised features get the norm of raw ones.
         """
-        features, frozen = [], []
-        for name in names:
-            file = self._library.read(encoder, name)
-            rows = file.image_features
-            features.append(rows * np.float32(_CLIP_NORM) if file.normalized else rows)
-            frozen.append(self._zero_shot(encoder, prompt, names[0], name))
-        of_id, every = self._library.read(encoder, names[0]), np.concatenate(features)
-        scale, scores = float(of_id.model(prompt)["logit_scale"]), ZeroShot.joined(frozen)
-        text = of_id.texts[prompt].features
-        return StreamData(every, text, scale, scores, np.zeros(len(every), bool))
+        id_set, prompt = sources.id_set, settings.prompt
+        parts, frozen = {}, []
+        for kind, file in sources.files.items():
+            rows = file.image_features[stream.row[stream.kind == kind]]
+            parts[kind] = rows * np.float32(_CLIP_NORM) if file.normalized else rows
+            frozen.append(self._zero_shot(settings.encoder, prompt, id_set.name, file.name))
+        features = np.empty((len(stream), id_set.dim), np.result_type(*parts.values()))
+        for kind, part in parts.items():
+            features[stream.kind == kind] = part
+        return StreamData(
+            features, id_set.texts[prompt].features, float(id_set.model(prompt)["logit_scale"]),
+            ZeroShot.joined(frozen).part(sources.rows(stream)), stream.kind == NOISE,
+        )  # fmt: skip
 
 
 def as_seen(run: RunSettings, items: StreamData, logit_bias: float | None = None) -> StreamData:

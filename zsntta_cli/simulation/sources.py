@@ -52,8 +52,7 @@ class Sources:
     @property
     def sizes(self) -> tuple[int, int, int]:
         """The number of images of each kind."""
-        n_id, n_ood, n_noise = (len(self.files.get(kind, ())) for kind in (ID, OOD, NOISE))
-        return n_id, n_ood, n_noise
+        return len(self.id_set), len(self.files.get(OOD, ())), len(self.files.get(NOISE, ()))
 
     def rows(self, stream: Stream) -> NDArray[np.int64]:
         """The rows (T,) of a stream's items among the images of the sets, one below the other."""

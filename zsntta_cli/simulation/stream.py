@@ -106,7 +106,11 @@ def build_stream(
         raise SettingsError(
             f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set: add --ood NAME"
         )
-    ood_rows = _choose_ood(sizes.ood, n_ood) if listed is None else listed
+    ood_rows = listed
+    if ood_rows is None:  # whole repeats of the set, then a random remainder
+        repeats, remainder = divmod(sizes.ood, n_ood) if n_ood else (0, 0)
+        drawn = np.random.Generator(np.random.PCG64(OOD_CHOICE_SEED)).permutation(n_ood)
+        ood_rows = np.concatenate([np.tile(np.arange(n_ood), repeats), drawn[:remainder]])
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
     if max(n_id, n_ood) < 2**31:
@@ -114,14 +118,6 @@ def build_stream(
     generator = np.random.Generator(np.random.PCG64(settings.seed))
     order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels)[: settings.limit]
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
-
-
-def _choose_ood(wanted: int, size: int) -> NDArray[np.int64]:
-    """Rows of the OOD set: whole repeats, then a random remainder."""
-    generator = np.random.Generator(np.random.PCG64(OOD_CHOICE_SEED))
-    repeats, remainder = divmod(wanted, size) if size else (0, 0)
-    remaining = generator.permutation(size)[:remainder]
-    return np.concatenate([np.tile(np.arange(size), repeats), remaining])
 
 
 def _inject(
