@@ -20,7 +20,6 @@ from PIL import Image
 
 from zsntta_cli.cache import store
 from zsntta_cli.encoders.clip import Encoder, load_encoder
-from zsntta_cli.encoders.text import TextTower
 from zsntta_cli.encoders.weights import Weights
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.settings import EncoderChoice
@@ -142,25 +141,6 @@ def test_prompts_get_the_features_of_whole_ones(name):
     many = encoder.encode_texts(PROMPTS * 20)  # in groups of about one length where they are cut
     np.testing.assert_allclose(many, np.tile(whole, (20, 1)), atol=1e-6)
     np.testing.assert_allclose(encoder.encode_texts(PROMPTS[:3]), whole[:3], atol=1e-6)
-
-
-@pytest.mark.parametrize("custom", [False, True])
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("pool", ["argmax", "eos", "first", "last"])
-def test_a_text_tower_of_any_options_gets_whole_prompts_features(pool, causal, custom):
-    text = {
-        "context_length": 20, "vocab_size": 100, "width": 32, "heads": 2, "layers": 2,
-        "pool_type": pool, "eos_id": 99, "no_causal_mask": not causal,
-    }  # fmt: skip
-    torch.manual_seed(0)
-    model = (open_clip.CustomTextCLIP if custom else open_clip.CLIP)(16, VIT, text).eval()
-    tokens = torch.randint(1, 98, (70, 20))
-    for row, end in zip(tokens, torch.randint(2, 20, (70,)), strict=True):
-        row[end], row[end + 1 :] = 99, 0
-    with torch.inference_mode():
-        whole = model.encode_text(tokens, normalize=True)
-        features = TextTower(model, None, torch.device("cpu")).features(tokens)
-    torch.testing.assert_close(features, whole, atol=1e-6, rtol=0)
 
 
 def test_a_tokenizer_that_cannot_be_read_is_told_before_the_weights(monkeypatch):

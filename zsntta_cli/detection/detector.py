@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -130,14 +130,10 @@ class Detector:
             classes = classes_of(encoder, photos)
             return cls(classes.features, classes.scale, classes.names, method, **more)
         names = names_of(names or ())
-        identity, template = encoder.identity, prompt_template(prompt)
-        is_known = is_level_known(identity)
-        if METHODS[method].reads_generic and (is_known or more.get("cull_low") is not None):
-            more = {"generic": generic_text(encoder.encode_texts), **more}
-        return cls(
-            prompt_features(encoder.encode_texts, template, names), identity["logit_scale"], names,
-            method, **{"bias": identity.get("logit_bias"), "is_level_known": is_known, **more},
-        )  # fmt: skip
+        encode, template = encoder.encode_texts, prompt_template(prompt)
+        facts = facts_of(encoder.identity, method, more, lambda: generic_text(encode))
+        text = prompt_features(encode, template, names)
+        return cls(text, encoder.identity["logit_scale"], names, method, **{**facts, **more})
 
     def update(self, features: Any) -> Verdicts:
         """Decide on the next images (N, D), or one (D,), in order, and learn from them.
@@ -309,6 +305,26 @@ class Detector:
         """Raw features (N, D); those of unit norm get the norm of raw ones, as in a replay."""
         rows = inputs.checked_features(features, self.text.shape[1])
         return rows * np.float32(_CLIP_NORM) if self.normalized else rows
+
+
+def facts_of(
+    identity: Mapping[str, Any],
+    method: str,
+    settings: Mapping[str, Any],
+    generic: Callable[[], NDArray[np.float32] | None],
+) -> dict[str, Any]:
+    """What a detector of class names takes of an encoder, by its identity.
+
+    The encoder's `generic` text is asked for where the method reads it and a level is known or set.
+    """
+    is_known = is_level_known(identity)
+    has_level = is_known or settings.get("cull_low") is not None
+    reads = has_level and METHODS[method].reads_generic
+    return {
+        "bias": identity.get("logit_bias"),
+        "is_level_known": is_known,
+        "generic": generic() if reads else None,
+    }
 
 
 def passes_for(images: int) -> int:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
-from zsntta_cli.cache.identity import check_same, is_level_known
+from zsntta_cli.cache.identity import check_same
 from zsntta_cli.cache.lacking import missing_features
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.corrections import Corrected
-from zsntta_cli.detection.detector import Detector
+from zsntta_cli.detection.detector import Detector, facts_of
 from zsntta_cli.detection.encoding import Encoding, wrong_with
 from zsntta_cli.detection.inputs import checked_settings
 from zsntta_cli.detection.names import names_of, notes_on
@@ -28,7 +28,6 @@ from zsntta_cli.detection.sources import PIPE, Photo, check_sources, photos_of, 
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Flag, Row, parsed_flag
 from zsntta_cli.encoders.text import generic_text, prompt_features
 from zsntta_cli.errors import SettingsError, counted, first_of, short
-from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import is_tiny
 from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
@@ -178,12 +177,11 @@ def detect_run(
     else:
         names, text = _named_classes(request, encoding, cached)
         identity = cached.identity if cached else encoding.identity
-        is_known, generic = is_level_known(identity), None
-        has_level = is_known or request.settings.get("cull_low") is not None
-        if has_level and METHODS[request.method].reads_generic:
-            generic = cached.generic if cached else generic_text(encoding.encode_texts)
-        scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
-        of_encoder = {"bias": bias, "generic": generic, "is_level_known": is_known}
+        scale = identity.get("logit_scale", math.nan)
+        of_encoder = facts_of(
+            identity, request.method, request.settings,
+            lambda: cached.generic if cached else generic_text(encoding.encode_texts),
+        )  # fmt: skip
     detector = Detector(
         text, scale, names, request.method, normalized=bool(cached and cached.normalized),
         **of_encoder, **request.settings,

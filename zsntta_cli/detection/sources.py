@@ -155,9 +155,9 @@ def _paths(source: str) -> list[Path]:
 
 
 def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:
-    """The images of a file, a folder, an archive or a list; of a list's own words, in its order.
+    """The images of a file, a folder, an archive or a list.
 
-    A relative path of a list is searched from the working folder, then from the list's own.
+    A relative path in a list is searched from the working folder, then from the list's own.
     """
     name = path.name.lower()
     if path.is_dir() or name.endswith((*ARCHIVES, *COMPRESSED)):
