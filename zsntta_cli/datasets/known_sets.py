@@ -163,19 +163,26 @@ def validation(name: str, root: Path) -> ImageSet:
 
 
 def listed(
-    name: str, base: Path, paths: Sequence[Path], labels: Sequence[int], names: Sequence[str]
+    name: str, base: Path, paths: Sequence[str], labels: Sequence[int], names: Sequence[str]
 ) -> ImageSet:
-    """Image files that a list names, in its order; the ids are the paths below `base`.
+    """Image files that a list names, in its order; the ids are the paths, which begin at `base`.
 
     Raises:
         DatasetError: a file is missing, or a label has no class name.
     """
-    if missing := [path for path in paths if not path.is_file()]:
+    if missing := [path for path in paths if not (base / path).is_file()]:
         raise DatasetError(
-            f"{len(missing):,} of {len(paths):,} images are missing, such as {missing[0]}."
+            f"{len(missing):,} of {len(paths):,} images are missing, such as {base / missing[0]}."
         )
-    files = [tree.File(p.relative_to(base).parts, p.stat().st_size, p.read_bytes) for p in paths]
+    files = []
+    for path in paths:
+        place, parts = base / path, tuple(part for part in Path(path).parts if part != "/")
+        files.append(tree.File(parts, place.stat().st_size, place.read_bytes))
     return file_set(name, files, labels, names)
+
+
+def _below(base: Path, paths: Sequence[str | Path]) -> list[str]:
+    return [os.path.relpath(path, base) for path in paths]
 
 
 def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
@@ -217,10 +224,10 @@ def food101(name: str, root: Path) -> ImageSet:
     """
     from torchvision.datasets import Food101
 
-    existing(root / "food-101" / "meta" / "test.json")
+    base = existing(root / "food-101" / "meta" / "test.json").parents[1] / "images"
     test: Any = Food101(root, split="test")
     names = [food.replace("_", " ") for food in test.classes]
-    return listed(name, root / "food-101" / "images", test._image_files, test._labels, names)
+    return listed(name, base, _below(base, test._image_files), test._labels, names)
 
 
 def pets37(name: str, root: Path) -> ImageSet:
@@ -230,7 +237,7 @@ def pets37(name: str, root: Path) -> ImageSet:
     base = existing(root / "oxford-iiit-pet" / "images")
     train, test = (OxfordIIITPet(root, split) for split in ("trainval", "test"))
     paths, labels = train._images + test._images, train._labels + test._labels
-    return listed(name, base, paths, labels, train.classes)
+    return listed(name, base, _below(base, paths), labels, train.classes)
 
 
 def cars196(name: str, root: Path) -> ImageSet:
@@ -242,7 +249,7 @@ def cars196(name: str, root: Path) -> ImageSet:
         existing(base / file)
     train, test = (StanfordCars(root, split) for split in ("train", "test"))
     paths, labels = zip(*train._samples, *test._samples, strict=True)
-    return listed(name, base, [*map(Path, paths)], labels, train.classes)
+    return listed(name, base, _below(base, paths), labels, train.classes)
 
 
 def cub200(name: str, root: Path) -> ImageSet:
@@ -258,7 +265,7 @@ def cub200(name: str, root: Path) -> ImageSet:
     order = sorted(classes, key=int)
     labels = [order.index(class_of[image].strip()) for image in images]
     names = [classes[key].partition(".")[2].replace("_", " ").strip() for key in order]
-    paths = [base / "images" / path.strip() for path in images.values()]
+    paths = [path.strip() for path in images.values()]
     return listed(name, base / "images", paths, labels, names)
 
 
@@ -301,7 +308,7 @@ def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageS
     names = dict(sorted((label, class_name) for _, label, class_name in rows))
     if list(names) != list(range(len(names))):
         raise DatasetError(f"the labels of {file} are not 0, 1, 2 and so on.")
-    paths = [base / place.lstrip("/") for place, _, _ in parts["test"]]
+    paths = [place.lstrip("/") for place, _, _ in parts["test"]]
     labels = [label for _, label, _ in parts["test"]]
     return with_lists(listed(name, existing(base), paths, labels, [*names.values()]), [file])
 
@@ -313,7 +320,7 @@ def aircraft(name: str, root: Path) -> ImageSet:
     class_names, lines = (file.read_text().splitlines() for file in files)
     rows = [line.partition(" ") for line in lines]
     labels = [class_names.index(variant) for _, _, variant in rows]
-    paths = [base / "images" / f"{number}.jpg" for number, _, _ in rows]
+    paths = [f"{number}.jpg" for number, _, _ in rows]
     return with_lists(listed(name, existing(base / "images"), paths, labels, class_names), files)
 
 

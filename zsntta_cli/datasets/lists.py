@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from zsntta_cli.datasets.class_names import labels_told
-from zsntta_cli.datasets.images import ImageSet, file_set, with_lists
-from zsntta_cli.datasets.tree import SUFFIXES, File
+from zsntta_cli.datasets.images import ImageSet, with_lists
+from zsntta_cli.datasets.known_sets import listed
+from zsntta_cli.datasets.tree import SUFFIXES
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 from zsntta_cli.files import read_input
 
@@ -171,14 +172,10 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
             f"{len(lacks):,} of {counted(len(paths), 'image')} of {path} are not there, such as "
             f"{short(lacks[0])}: paths are relative to the list's folder, or to one beside it."
         )
-    files = []
-    for one in paths:
-        place, parts = base / one, tuple(part for part in Path(one).parts if part != "/")
-        files.append(File(parts, place.stat().st_size, place.read_bytes))
     labels, class_names = _labelled(path, rows)
     is_elsewhere = base != path.absolute().parent and not Path(paths[0]).is_absolute()
     return replace(
-        with_lists(file_set(name, files, labels, class_names), [path]),
+        with_lists(listed(name, base, paths, labels, class_names), [path]),
         labels_from=f"list {path.name}" if max(labels) >= 0 else "",
         notes=[f"the images of {path.name} are read from {base}"] if is_elsewhere else [],
     )
