@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 WORDS, NO_TEXT = "words", "no-text"  # texts that a method may need besides the class names
 FROZEN, BY_SCORE = "frozen", "score"  # where the probability of the chosen class comes from
 
-# Settings by their range: 1 or more, 0 or more, above 0, from 0 to 1, and above 0 to 1.
-count, amount = partial(option, within=Range(least=1)), partial(option, within=Range(least=0))
-positive = partial(option, within=Range(above=0))
-share = partial(option, within=Range(least=0, most=1))
-part = partial(option, within=Range(above=0, most=1))
 cosine_temperature = partial(
     option, None, "Temperature of the softmax over cosines; none: 1 / logit scale.",
     within=Range(least=1e-4),
@@ -42,11 +37,6 @@ GAP = (
     "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "
     "from."
 )
-
-
-def choice(about: str, *choices: str) -> Any:
-    """A setting that is one of some texts, by default the first."""
-    return option(choices[0], about, choices=choices)
 
 
 @dataclass(frozen=True)

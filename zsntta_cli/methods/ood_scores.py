@@ -11,17 +11,9 @@ import numpy as np
 
 from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.method import (
-    FROZEN,
-    NO_TEXT,
-    Method,
-    MethodSettings,
-    cosine_temperature,
-    count,
-    share,
-)
+from zsntta_cli.methods.method import FROZEN, NO_TEXT, Method, MethodSettings, cosine_temperature
 from zsntta_cli.methods.scores import Features, Floats, softmax
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import count, option, share
 
 
 class Score(Method):

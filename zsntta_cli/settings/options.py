@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -82,6 +83,18 @@ def option(
         "checked_by": checked_by,
     }  # fmt: skip
     return field(default=default, metadata=metadata)
+
+
+# Settings by their range: 1 or more, 0 or more, above 0, from 0 to 1, and above 0 to 1.
+count, amount = partial(option, within=Range(least=1)), partial(option, within=Range(least=0))
+positive = partial(option, within=Range(above=0))
+share = partial(option, within=Range(least=0, most=1))
+part = partial(option, within=Range(above=0, most=1))
+
+
+def choice(about: str, *choices: str) -> Any:
+    """Declare a field that is one of some texts, by default the first."""
+    return option(choices[0], about, choices=choices)
 
 
 def option_name(declared: "Field[Any]") -> str:

@@ -14,8 +14,9 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import MethodSettings, amount, positive, share
+from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.methods.scores import Floats, softmax, unit
+from zsntta_cli.settings.options import amount, positive, share
 
 
 class BCA(Adapting):

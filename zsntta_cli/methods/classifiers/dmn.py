@@ -12,8 +12,9 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import MethodSettings, amount, count
+from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.methods.scores import Floats, softmax, unit
+from zsntta_cli.settings.options import amount, count
 
 
 class DMN(Adapting):

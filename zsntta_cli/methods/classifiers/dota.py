@@ -14,8 +14,9 @@ from scipy.linalg import cho_solve, cholesky
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import MethodSettings, amount, part, positive
+from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.methods.scores import Floats
+from zsntta_cli.settings.options import amount, part, positive
 
 _START = 0.001  # initial value of all means, as in the released code
 _LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a class's covariance

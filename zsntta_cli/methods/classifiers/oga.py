@@ -14,9 +14,9 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Sample
-from zsntta_cli.methods.method import MethodSettings, amount, count
+from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.methods.scores import Floats
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import amount, count, option
 
 _NOTHING = 1e-12  # variance below which there is only rounding
 

@@ -20,16 +20,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import entropy_of
-from zsntta_cli.methods.method import (
-    AT_ONCE,
-    Classifier,
-    Method,
-    MethodSettings,
-    amount,
-    count,
-    share,
-)
+from zsntta_cli.methods.method import AT_ONCE, Classifier, Method, MethodSettings
 from zsntta_cli.methods.scores import Features, Mask, blocks, softmax, unit
+from zsntta_cli.settings.options import amount, count, share
 
 _BLOCK = 512  # items in one product: it limits memory and changes no decision
 

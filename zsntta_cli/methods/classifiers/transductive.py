@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import frozen
-from zsntta_cli.methods.method import Classifier, MethodSettings, amount, count
+from zsntta_cli.methods.method import Classifier, MethodSettings
 from zsntta_cli.methods.scores import Floats, Mask, blocks, softmax, unit
+from zsntta_cli.settings.options import amount, count
 
 _LEAST = 1e-10  # smallest variance, sum of assignments, and probability
 _INNER_STEPS = 5  # assignments between two fits

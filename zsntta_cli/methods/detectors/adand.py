@@ -19,18 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import (
-    AT_ONCE,
-    FROZEN,
-    Method,
-    MethodSettings,
-    amount,
-    choice,
-    count,
-    positive,
-)
+from zsntta_cli.methods.method import AT_ONCE, FROZEN, Method, MethodSettings
 from zsntta_cli.methods.scores import Features, Floats, Mask
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import amount, choice, count, option, positive
 
 
 class AdaND(Method):

@@ -16,10 +16,9 @@ from zsntta_cli.methods.method import (
     Method,
     MethodSettings,
     cosine_temperature,
-    count,
 )
 from zsntta_cli.methods.scores import Features, Floats, energy
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import count, option
 
 
 class CMA(Method):

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull_order import Order
-from zsntta_cli.methods.method import Method, MethodSettings, amount, positive, share
+from zsntta_cli.methods.method import Method, MethodSettings
 from zsntta_cli.methods.scores import Features, Floats, Mask, unit
-from zsntta_cli.settings.options import Range, option
+from zsntta_cli.settings.options import Range, amount, option, positive, share
 
 # These cost time and no accuracy.
 _BLOCK = 256  # largest number of items of a block; a block is an eighth of the items so far

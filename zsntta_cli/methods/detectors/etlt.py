@@ -15,8 +15,9 @@ import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull import otsu
-from zsntta_cli.methods.method import FROZEN, Method, MethodSettings, positive
+from zsntta_cli.methods.method import FROZEN, Method, MethodSettings
 from zsntta_cli.methods.scores import Floats, Mask, unit
+from zsntta_cli.settings.options import positive
 
 
 class ETLT(Method):

@@ -17,16 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.method import (
-    AT_ONCE,
-    FROZEN,
-    Method,
-    MethodSettings,
-    cosine_temperature,
-    count,
-)
+from zsntta_cli.methods.method import AT_ONCE, FROZEN, Method, MethodSettings, cosine_temperature
 from zsntta_cli.methods.scores import Features, Floats, blocks, mcm, unit
-from zsntta_cli.settings.options import Range, option
+from zsntta_cli.settings.options import Range, count, option
 
 
 class OODD(Method):

@@ -8,7 +8,8 @@ clean iff S(x) >= λ                            noise iff u > λ
 from dataclasses import dataclass
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import AT_ONCE, FROZEN, Method, MethodSettings, count
+from zsntta_cli.methods.method import AT_ONCE, FROZEN, Method, MethodSettings
+from zsntta_cli.settings.options import count
 
 
 class ZsClip(Method):

@@ -7,19 +7,8 @@ help page need the settings and the facts alone.
 from dataclasses import dataclass
 
 from zsntta_cli.methods.detectors.adand import AdaND
-from zsntta_cli.methods.method import (
-    AT_ONCE,
-    BY_SCORE,
-    Live,
-    MethodSettings,
-    amount,
-    choice,
-    count,
-    part,
-    positive,
-    share,
-)
-from zsntta_cli.settings.options import check, option
+from zsntta_cli.methods.method import AT_ONCE, BY_SCORE, Live, MethodSettings
+from zsntta_cli.settings.options import amount, check, choice, count, option, part, positive, share
 
 BY_IMAGE, BY_STREAM = "image", "stream"
 _SGD = {"optimizer": "sgd"}  # on ImageNet, as published

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import GAP, WORDS, Method, amount, count, share
+from zsntta_cli.methods.method import GAP, WORDS, Method
 from zsntta_cli.methods.scores import Features, cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.words import vocabulary
 from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
+from zsntta_cli.settings.options import amount, count, share
 
 
 class AdaNeg(Method):

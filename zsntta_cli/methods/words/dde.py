@@ -23,10 +23,10 @@ from scipy.linalg import cholesky, solve_triangular
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import frozen
-from zsntta_cli.methods.method import AT_ONCE, WORDS, Method, amount, choice, count, share
+from zsntta_cli.methods.method import AT_ONCE, WORDS, Method
 from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits, softmax
 from zsntta_cli.methods.words import vocabulary
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import amount, choice, count, option, share
 
 _FIRST_NOISE = 15  # words in place of the paper's noise images
 _SURELY_NOISE = 0.10  # share of the names below which an item is surely noise, as released

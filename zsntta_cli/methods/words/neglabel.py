@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.method import FROZEN, WORD_LIST, WORDS, Method, choice, count, part, share
+from zsntta_cli.methods.method import FROZEN, WORD_LIST, WORDS, Method
 from zsntta_cli.methods.scores import Features, Floats, energy
 from zsntta_cli.methods.words import vocabulary
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import choice, count, option, part, share
 
 _SURE = 80.0  # largest log odds: single precision can hold the exponential
 

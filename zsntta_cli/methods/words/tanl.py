@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import FROZEN, GAP, WORDS, Method, amount, choice, count, share
+from zsntta_cli.methods.method import FROZEN, GAP, WORDS, Method
 from zsntta_cli.methods.scores import Features
 from zsntta_cli.methods.words import vocabulary
+from zsntta_cli.settings.options import amount, choice, count, share
 
 
 class TANL(Method):

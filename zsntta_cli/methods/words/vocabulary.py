@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.method import WORD_LIST, MethodSettings, choice, count, part, share
+from zsntta_cli.methods.method import WORD_LIST, MethodSettings
 from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import choice, count, option, part, share
 
 _NUMBERS = 2**21  # logits at a time: 8 MB
 _LARGEST_ITEMS = 512
