@@ -1,40 +1,94 @@
-"""UniEnt and OSTTA: their losses by hand, which samples they choose, what they change."""
+"""UniEnt, OSTTA and ROSITA: a step and losses by hand, what they choose, what they change."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+import towers
 from towers import (
     assert_later_items_change_nothing,
     assert_norms_change_alone,
+    decided,
     live_data,
     live_run,
+    norm_parameters,
 )
 
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.live import rosita
 from zsntta_cli.methods.live.open_set import crowd_entropy, id_probability, unified_entropy
 from zsntta_cli.methods.live.settings import UniEnt
 
 COUNT = 60
-QUICK = {"batch_size": 16, "learning_rate": 0.01}
-METHOD_NAMES = ("unient", "ostta")
+BATCHES = {"batch_size": 16, "learning_rate": 0.01}
+QUICK = {"learning_rate": 0.02, "rosita_neighbours": 2, "rosita_undesired": 8}
+# Settings, an item where a batch begins, and so many steps.
+CASES = {"unient": (BATCHES, 48, 1), "ostta": (BATCHES, 48, 1), "rosita": (QUICK, 40, 40)}
 
 
-@pytest.mark.parametrize("method", METHOD_NAMES)
+@pytest.fixture(autouse=True)
+def crops(monkeypatch):
+    monkeypatch.setattr(rosita, "load_views", towers.noisy_crops)
+
+
+@pytest.mark.parametrize("method", CASES)
 def test_no_decision_depends_on_what_comes_in_later_batches(vit, method):
+    values, now, _ = CASES[method]
     data = live_data(vit, count=COUNT)
-    assert_later_items_change_nothing(vit, data, live_run(method, **QUICK), 48)
+    assert_later_items_change_nothing(vit, data, live_run(method, **values), now)
 
 
-@pytest.mark.parametrize("method", METHOD_NAMES)
+@pytest.mark.parametrize("method", CASES)
 @pytest.mark.parametrize("tower", ["resnet-towers", "shallow-towers"])
 def test_only_normalisation_layers_change_and_all_are_as_before_afterwards(encoders, tower, method):
-    data = live_data(encoders[tower], count=COUNT)
-    run = live_run(method, **QUICK)
-    assert_norms_change_alone(encoders[tower], data, run, 1, counters=True)
+    values, _, steps = CASES[method]
+    data, run = live_data(encoders[tower], count=COUNT), live_run(method, **values)
+    assert_norms_change_alone(encoders[tower], data, run, steps, counters=method != "rosita")
 
 
-# Their parts
+# ROSITA
+
+
+def test_injected_noise_is_scored_and_never_learned_from(vit):
+    data = live_data(vit, count=COUNT, injected=True)
+    run = live_run("rosita", **QUICK)
+    found = decided(data, run)
+    alone = replace(data, stream=replace(data.stream, injected=np.ones(len(data), bool)))
+    frozen = decided(alone, run)
+    cosines = alone.stream.zero_shot.class_index
+    np.testing.assert_array_equal(frozen.class_index, cosines)
+    assert not np.array_equal(found.id_score, frozen.id_score)
+
+
+def test_one_step_by_hand(vit):
+    """The first desired item that is sure: a step down the gradient of two cross-entropies."""
+    data, run = live_data(vit, count=COUNT), live_run("rosita", **QUICK)
+    parameters = norm_parameters(vit.model.visual)
+    before = [p.detach().clone() for p in parameters]
+    steps = METHODS["rosita"](data, run.options, run.threshold).run()
+    for item, decisions in enumerate(steps):  # noqa: B007 -- the last ones are looked at
+        after = [p.detach().clone() for p in parameters]
+        if not all(map(torch.equal, after, before)):
+            break
+    steps.close()
+    assert not decisions.is_noise[0]
+    crop = next(crop for i, crop in towers.noisy_crops(data, np.arange(COUNT)) if i == item)
+    label = cosines(vit, data, item).argmax()
+    loss = -sum(cosines(vit, data, x).log_softmax(dim=0)[label] for x in (item, crop))
+    gradients = torch.autograd.grad(loss, parameters)
+    for p, g, found in zip(before, gradients, after, strict=True):
+        torch.testing.assert_close(found, p - 0.02 * g, atol=1e-6, rtol=1e-4)
+
+
+def cosines(encoder, data, image):
+    """Cosines (C,) of an item, or of an encoder input."""
+    image = encoder.inputs[image : image + 1] if isinstance(image, int) else image
+    [feature] = encoder.model.encode_image(image)
+    return torch.from_numpy(data.stream.text_features) @ feature / feature.norm()
+
+
+# UniEnt, OSTTA
 
 
 def batch_of(probabilities):
