@@ -13,7 +13,7 @@ where the level of the encoder is known:
     1  q = (mean_c - l_c) / sd_c, of the chosen class c        `Views`, `Cull._views`
     2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Cull._views`
     3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
-    4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Cull._rule`, `groups`, `rare`
+    4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Cull._rule`, `rare`
     5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
     6  e = log mean_c exp(l_c), noise iff e < level            `any_text`, `Cull._seen`
 
@@ -306,8 +306,11 @@ class Cull(Method):
         split, share = otsu(b)  # equation 4
         is_doubtful = b > split
         both, own = float((is_doubtful & zero_shot_noise).mean()), float(is_doubtful.mean())
-        # A repeated image is no new evidence: n is the number of those with another logit.
-        noise = both + groups(share, len(np.unique(views[:, 2]))) * (own - both)
+        # How clearly b forms two groups: 0 for a Gaussian, 1 for a uniform distribution. What
+        # chance may add is taken off; a repeated image, of the same logit, is no new evidence.
+        sure = share - 0.5 / np.sqrt(len(np.unique(views[:, 2])))
+        clear = min(max((sure - _GAUSSIAN) / (_UNIFORM - _GAUSSIAN), 0.0), 1.0)
+        noise = both + clear * (own - both)
         tau = float(np.quantile(s, 1 - noise))
         if is_rare := rare(v[:, 2] + v[:, 3], o.cull_tail):
             median = float(np.median(s))
@@ -323,15 +326,6 @@ def class_penalty(mass: Floats, most: float) -> Floats:
     log = np.log(mass * (len(mass) / mass.sum()))
     spread = float(mass @ (log * log) / mass.sum())
     return np.asarray(min(1.0, most**2 / max(spread, 1e-9)) * log)
-
-
-def groups(share: float, images: int) -> float:
-    """How clearly scores of n images form two groups, by Otsu's share of their variance.
-
-    It is 0 for a Gaussian and 1 for a uniform distribution; what chance may add is taken off.
-    """
-    sure = share - 0.5 / np.sqrt(images)
-    return min(max((sure - _GAUSSIAN) / (_UNIFORM - _GAUSSIAN), 0.0), 1.0)
 
 
 def rare(scores: Floats, tail: float) -> float:
