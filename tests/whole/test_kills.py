@@ -135,9 +135,11 @@ def test_stopped_at_any_moment_and_run_again_it_leaves_the_same_bytes(
             shutil.copytree(cache / "tiny", folder / "features" / "tiny")
     seconds = finish(commands, folders[0]) / len(commands)
     for stop in range(STOPS):
+        words = commands[stop % len(commands)]
+        codes = (*ENDS[number], 1) if words[0] == "cache" else ENDS[number]  # parts are missing
         process = subprocess.Popen(
-            command(*commands[stop % len(commands)]), cwd=folders[1], env=environment(),
-            text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            command(*words), cwd=folders[1], env=environment(), text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         time.sleep(moments.uniform(0.2, 0.95) * seconds)
         process.send_signal(number)
@@ -145,7 +147,7 @@ def test_stopped_at_any_moment_and_run_again_it_leaves_the_same_bytes(
         assert wrong_with(folders[1]) == []
         # Before main, or when Python ends, there may be one; then the code is any.
         assert "Traceback" not in said or 'zsntta_cli/__main__.py", line' not in said, said
-        assert process.returncode in ENDS[number] or "Traceback" in said, said
+        assert process.returncode in codes or "Traceback" in said, said
         assert process.returncode != 130 or "interrupted" in said, said
     finish(commands, folders[1])
     assert wrong_with(folders[1]) == []
