@@ -145,14 +145,15 @@ class Simulator:
         Normalised features get the norm of raw ones.
         """
         id_set, prompt = sources.id_set, settings.prompt
-        parts, frozen = {}, []
-        for kind, file in sources.files.items():
-            rows = file.image_features[stream.row[stream.kind == kind]]
-            parts[kind] = rows * np.float32(_CLIP_NORM) if file.normalized else rows
+        files, frozen = sources.files, []
+        types = [np.float32 if f.normalized else f.image_features.dtype for f in files.values()]
+        features = np.empty((len(stream), id_set.dim), np.result_type(*types))
+        for kind, file in files.items():
+            of_kind = stream.kind == kind
+            features[of_kind] = file.image_features[stream.row[of_kind]]
+            if file.normalized:
+                features[of_kind] *= np.float32(_CLIP_NORM)
             frozen.append(self._zero_shot(settings.encoder, prompt, id_set.name, file.name))
-        features = np.empty((len(stream), id_set.dim), np.result_type(*parts.values()))
-        for kind, part in parts.items():
-            features[stream.kind == kind] = part
         return StreamData(
             features, id_set.texts[prompt].features, float(id_set.model(prompt)["logit_scale"]),
             ZeroShot.joined(frozen).part(sources.rows(stream)), stream.kind == NOISE,
