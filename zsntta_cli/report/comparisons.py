@@ -8,6 +8,7 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from zsntta_cli.errors import SettingsError, counted, first_of
@@ -78,17 +79,22 @@ def pairs_of(tables: Sequence[ResultTable]) -> list[Pair]:
 
 def titles_of(pairs: Sequence[Pair]) -> dict[Pair, str]:
     """Titles for the pairs of one figure: the sets in which they differ, both of a single pair."""
-    varies = [len({*names}) > 1 or len(pairs) == 1 for names in zip(*pairs, strict=True)]
-    return {
-        pair: " / ".join(name for name, told in zip(pair, varies, strict=True) if told and name)
-        for pair in pairs
-    }
+    id_sets, ood_sets = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
+    titles = {}
+    for id_set, ood_set in pairs:
+        parts = [id_set] * (len(id_sets) > 1 or len(pairs) == 1)
+        parts += [ood_set] * ((len(ood_sets) > 1 or len(pairs) == 1) and bool(ood_set))
+        titles[id_set, ood_set] = " / ".join(parts)
+    return titles
 
 
 def runs_on(rows: Sequence[ResultRow], pair: Pair) -> dict[int, Record]:
     """The runs of some rows on a pair, by seed."""
-    on_set = [row for row in rows if row.stream.id_set == pair[0]]
-    return {seed: run for row in on_set for seed, run in row.on(pair[1]).items()}
+    runs: dict[int, Record] = {}
+    for row in rows:
+        if row.stream.id_set == pair[0]:
+            runs |= row.on(pair[1])
+    return runs
 
 
 def by_pair(rows: Sequence[ResultRow], pairs: Sequence[Pair], metric: str) -> ByPair:
@@ -111,11 +117,6 @@ def _series(name: str, values: Mapping[Any, Value]) -> Series:
     y = tuple(100 * value.mean for value in values.values())
     stds = tuple(100 * value.std for value in values.values())
     return Series(name, tuple(values), y, LINE, () if all(map(math.isnan, stds)) else stds)
-
-
-def _axis_name(metric: str) -> str:
-    """A metric with its unit, as the name of an axis."""
-    return f"{METRICS[metric].head} (%)"
 
 
 def figure_of(panels: Sequence[Panel], notes: Sequence[str], nothing: str = "") -> Figure:
@@ -152,10 +153,12 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has the metric.
     """
-    numbers = [run for run in runs if not isinstance(run.settings.stream.ratio, str)]
-    tables = frame.tables(run for run in numbers if not math.isnan(run.metric(metric)))
+    head, tables = METRICS[metric].head, frame.tables([
+        run for run in runs
+        if not isinstance(run.settings.stream.ratio, str) and not math.isnan(run.metric(metric))
+    ])  # fmt: skip
     if not tables:
-        raise SettingsError(f"no kept run that fits has {METRICS[metric].head}.")
+        raise SettingsError(f"no kept run that fits has {head}.")
     groups, notes = lines_of(tables, without=("ratio",))
     pairs = pairs_of(tables)
     parts = {title: [pair] for pair, title in titles_of(pairs).items()}
@@ -167,7 +170,7 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
         lines = list[Series]()
         for name, rows in groups.items():
             lines += _along(name, rows, of_part, metric, lambda row: 100 * float(row.ratio))
-        panels.append(Panel(title, "noise ratio (%)", _axis_name(metric), tuple(lines)))
+        panels.append(Panel(title, "noise ratio (%)", f"{head} (%)", tuple(lines)))
     return figure_of(panels, notes)
 
 
@@ -179,9 +182,11 @@ def _along(
     x: Callable[[ResultRow], float],
 ) -> list[Series]:
     """A line through the averages of a metric over pairs, where there are any."""
-    by_x = frame.grouped(rows, x)
-    points = {at: average(by_pair(by_x[at], pairs, metric)) for at in sorted(by_x)}
-    points = {at: value for at, value in points.items() if not math.isnan(value.mean)}
+    points = {}
+    for at, own in sorted(frame.grouped(rows, x).items(), key=itemgetter(0)):
+        value = average(by_pair(own, pairs, metric))
+        if not math.isnan(value.mean):
+            points[at] = value
     return [_series(name, points)] if points else []
 
 
@@ -244,8 +249,8 @@ def means(runs: Sequence[Record], metric: str = "", published: Cells | None = No
             values = {METRICS[name].head: average(by_metric[name]) for name in metrics}
             line = _series(method, values)
             lines.append(replace(line, shape=POINTS, is_published=is_published))
-        name = _axis_name(metric) if metric else "mean (%)"
-        panels.append(Panel(title, "metric", name, tuple(lines)))
+        name = METRICS[metric].head if metric else "mean"
+        panels.append(Panel(title, "metric", f"{name} (%)", tuple(lines)))
     return figure_of(panels, notes)
 
 

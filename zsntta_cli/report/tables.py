@@ -95,7 +95,8 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
     """The sheet of a table of the frame, with what a reader of it has to know."""
     varying, metrics = table.varying, list(view.shown.values())
     columns = [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
-    columns.sort(key=lambda name: view.is_average_first and name != AVERAGE)
+    if view.is_average_first and AVERAGE in columns:
+        columns = [AVERAGE, *table.columns]
     texts = _texts(table, columns, view)
     heads = ("Noise" if name == "ratio" else frame.setting_name(name) for name in varying)
     sheet = Sheet(
@@ -332,15 +333,18 @@ def classes_sheet(table: ResultTable) -> Sheet:
         names = runs[0]["names"] if runs else []
         runs = [of for of in runs if of["names"] == names]
         for i, name in enumerate(names):
-            if not (images := sum(of["images"][i] for of in runs)):
-                continue
-            right = sum(of["right"][i] for of in runs) / images
-            noise = sum(of["noise"][i] if "noise" in of else math.nan for of in runs) / images
-            others = Counter(sorted(of["confused_with"][i] for of in runs))
+            images, right, noise, others = 0, 0, 0.0, Counter[int]()
+            for of in runs:
+                images += of["images"][i]
+                right += of["right"][i]
+                noise += of["noise"][i] if "noise" in of else math.nan
+                others[of["confused_with"][i]] += 1
             del others[-1]
-            other = names[others.most_common(1)[0][0]] if others else "-"
-            line = lines.setdefault((name, frame.shown("ratio", row.ratio)), {})
-            line[row.method] = [_percent(right), _percent(noise), other]
+            if images:
+                other = max(sorted(others), key=others.__getitem__, default=-1)
+                confused = names[other] if others else "-"
+                line = lines.setdefault((name, frame.shown("ratio", row.ratio)), {})
+                line[row.method] = [_percent(right / images), _percent(noise / images), confused]
     sheet = Sheet(
         f"By class: ID: {table.id_set}, {table.encoder}", ("Class", "Noise"),
         {row.method: _CLASS_HEADS[1:4] for row in table.rows},
