@@ -29,10 +29,7 @@ from kept import kept_run
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report import figures, table
 from zsntta_cli.report.figure import point_rows
-from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.page.page import page
-from zsntta_cli.report.sheet import Best, Close
-from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.simulation.metrics import METRICS
 
 many = settings(suppress_health_check=[HealthCheck.too_slow])
@@ -80,12 +77,6 @@ def read_csv(cells):
     return Answer(texts)
 
 
-def read_sheet(cells):
-    [sheet] = sheets([run_of(cell) for cell in cells], View(metrics=("acc_h",)))
-    by_method = {row[0]: row[sheet.places["Average"]][0] for row in sheet.rows}
-    return answer(by_method, lambda c: isinstance(c, Best), lambda c: isinstance(c, Close), str)
-
-
 def read_page(cells):
     html = page([run_of(cell) for cell in cells]).html
     [body] = re.findall(r"<caption>ID: [^<]*</caption>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)[:1]
@@ -98,7 +89,7 @@ def read_page(cells):
     )  # fmt: skip
 
 
-VIEWS = (read_markdown, read_csv, read_sheet, read_page)
+VIEWS = (read_markdown, read_csv, read_page)
 
 
 @pytest.mark.parametrize("read", VIEWS)
@@ -194,8 +185,7 @@ def test_the_order_of_the_runs_changes_nothing(cells):
     shuffled = random.Random(0).sample(cells, len(cells))
     for form in ("table", "markdown", "latex", "html"):
         runs = [[run_of(cell) for cell in some] for some in (cells, shuffled)]
-        shown = [in_form(form, sheets(some, View())) for some in runs]
-        assert shown[0] == shown[1]
+        assert table(runs[0], form=form) == table(runs[1], form=form)
     if not all(cell.is_stopped for cell in cells):
         first, second = (figures.plot(some, "ratio", {}) for some in runs)
         assert first == second

@@ -13,8 +13,7 @@ import pytest
 from kept import kept_run
 
 from zsntta_cli.report import table
-from zsntta_cli.report.forms import in_form
-from zsntta_cli.report.tables import View, sheets
+from zsntta_cli.report.tables import View, render
 from zsntta_cli.results import tidy
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 from zsntta_cli.simulation.record import Record
@@ -38,7 +37,7 @@ def text(records, colours=False, **view):
     """The tables as a terminal shows them, and all notes."""
     clear = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "200"}
     with mock.patch.dict(os.environ, clear if colours else {}):
-        return in_form("table", sheets(records, View(**view)))
+        return render(records, "table", View(**view))
 
 
 def test_seeds_fold_into_mean_and_sample_deviation_in_percent():
@@ -99,7 +98,7 @@ def test_latex_of_chosen_columns_with_labels_and_a_caption():
         metrics=("acc_h",), labels={"adand": "AdaND_1"}, caption="50 % noise",
         reference="tab:main", command="zsntta simulate",
     )  # fmt: skip
-    latex = in_form("latex", sheets([record(), record(ood="lsun")], view))
+    latex = render([record(), record(ood="lsun")], "latex", view)
     assert "\\toprule\nMethod & svhn & lsun & Average \\\\\n\\midrule\n" in latex, "one head line"
     assert r"AdaND\_1 & 33.33 & 33.33 & 33.33 \\" in latex
     begin = "\\begin{table}\n\\centering\n\\caption{50 \\% noise}\n\\label{tab:main}\n"

@@ -45,7 +45,7 @@ class Sheet:
 
     def __post_init__(self) -> None:
         """Tell the only metric of a table in its title, in place of above every column."""
-        heads = {tuple(heads) for heads in self.columns.values()}
+        heads = set(map(tuple, self.columns.values()))
         if len(heads) == 1 and len(head := heads.pop()) == 1 and head[0]:
             self.title = ": ".join(filter(None, [self.title, *head]))
             self.columns = dict.fromkeys(self.columns, ("",))

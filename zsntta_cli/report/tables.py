@@ -76,7 +76,8 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
     have what the tables show.
     """
     if not FORMS[form].of_rows:
-        return in_form(form, sheets(records, view), to_file=to_file)
+        sheets = [table_sheet(table, view) for table in frame.tables(records)]
+        return in_form(form, sheets, to_file=to_file)
     from zsntta_cli.results import tidy
 
     if view.aggregate:
@@ -84,11 +85,6 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
     else:
         rows = [r.to_dict() for r in records] if form == "json" else tidy.run_rows(records)
     return in_form(form, (), rows, to_file, tidy.columns())
-
-
-def sheets(records: Iterable[Record], view: View) -> list[Sheet]:
-    """The sheets of some runs, independent of their order."""
-    return [table_sheet(table, view) for table in frame.tables(records)]
 
 
 def table_sheet(table: ResultTable, view: View) -> Sheet:
