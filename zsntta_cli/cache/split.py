@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.store import Features
-from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
+from zsntta_cli.datasets.words import read_words
+from zsntta_cli.errors import SettingsError, StoreError, counted
 
 
 def ood_of(id_set: str) -> str:
@@ -40,17 +41,13 @@ def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
     """Read the classes that a file names, one name on each line, and give them in the set's order.
 
     Raises:
-        StoreError: the file cannot be read.
-        SettingsError: a name is no class, or the file names none or all of the classes.
+        DatasetError: the file cannot be read, or names none.
+        SettingsError: a name is no class, or the file names all of the classes.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"cannot read the class names {path} ({first_line(error)}).") from error
-    wanted = {line.strip() for line in lines if line.strip()}
+    wanted = set(read_words(path))
     if strange := sorted(wanted - set(class_names)):
         raise SettingsError(f"{path}: '{strange[0]}' is no class of the set.")
-    if not 0 < len(wanted) < len(class_names):
+    if len(wanted) == len(class_names):
         raise SettingsError(
             f"{path} names {len(wanted)} of {len(class_names)} classes: some, not all."
         )

@@ -9,7 +9,7 @@ import itertools
 import resource
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,7 @@ from zsntta_cli.datasets.names import (
     noise_name,
     words_name,
 )
+from zsntta_cli.datasets.words import limited_words
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.text import BATCH, generic_source, generic_text, prompt_features
@@ -161,24 +162,41 @@ class Extractor:
             return self._encode(path, NOISE, images)
 
     def words(
-        self, name: str, words: Sequence[str], templates: Sequence[str], limit: int | None = None
+        self,
+        name: str,
+        read: Callable[[], list[str]],
+        templates: Sequence[str],
+        limit: int | None = None,
     ) -> Extracted:
         """Embed a word list: a feature file without images, whose class names are the words.
+
+        They are embedded in batches under each template; what a stopped run has finished is reused.
 
         Raises:
             StoreError: its file is of another list or encoder.
         """
         path, started, encoded = self._path(words_name(name)), time.monotonic(), 0
+        words = limited_words(every := read(), limit)
+        limit = limit if len(words) < len(every) else None
         images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words, limit=limit)
+        source, total = images.identity(), len(words)
         with self._writing(path):
             there = self._there(path, images)
             for template in templates:
                 if there is not None and template in there.texts:
                     continue
-                text, encoded = self._embed(path, images, template), len(words)
+                of = {"source": source, "template": template}
+                unfinished = self._begun(path, of, total, BATCH, "float32")
+                rows = (
+                    prompt_features(self.encoder.encode_texts, template, words[i : i + BATCH])
+                    for i in range(unfinished.done, total, BATCH)
+                )
+                with self.reporter.track(images.name, total, "words") as advance:
+                    unfinished.fill(rows, advance)
+                text, encoded = Text(template, np.array(unfinished.rows)), total
                 if there is None:
                     there = Features(
-                        path, WORDS, images.name, self.encoder.identity, images.identity(),
+                        path, WORDS, images.name, self.encoder.identity, source,
                         np.empty((0, self.encoder.embed_dim), np.float16), images.labels,
                         tuple(words), machine=machine_facts(ENCODING),
                     )  # fmt: skip
@@ -187,17 +205,6 @@ class Extractor:
             discard(_rows_path(path))
             assert there is not None, "a list is embedded under one template or more"
             return self._result(there, encoded, time.monotonic() - started)
-
-    def _embed(self, path: Path, words: ImageSet, template: str) -> Text:
-        """Embed all words of a list under a template, in batches; finished ones are reused."""
-        names, encoder = words.class_names, self.encoder
-        of = {"source": words.identity(), "template": template}
-        unfinished = self._begun(path, of, len(names), BATCH, "float32")
-        batches = (names[i : i + BATCH] for i in range(unfinished.done, len(names), BATCH))
-        rows = (prompt_features(encoder.encode_texts, template, batch) for batch in batches)
-        with self.reporter.track(words.name, len(names), "words") as advance:
-            unfinished.fill(rows, advance)
-        return Text(template, np.array(unfinished.rows))
 
     def match_class_names(self) -> None:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""

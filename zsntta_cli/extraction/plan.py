@@ -12,7 +12,7 @@ from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, account, limited
 from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
-from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
+from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.encoders.weights import check_named
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
@@ -177,7 +177,10 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
             own = plan.prompts or [DEFAULT_PROMPT, *filter(None, [speech_prompt(name)])]
             lists[name] = partial(read_words, path), own
         for name, (read, prompts) in lists.items():
-            yield Step(words_name(name), partial(_extract_words, name, read, prompts, plan.limit))
+            make = partial(
+                Extractor.words, name=name, read=read, templates=prompts, limit=plan.limit
+            )
+            yield Step(words_name(name), make)
     types = ("gaussian",) if plan.noise is None and id_sizes else plan.noise or ()
     count = plan.noise_count or (max(1, max(id_sizes) // 4) if id_sizes else _NOISE_COUNT)
     for noise, images in plan.pools or [(noise, count) for noise in types if noise != NO_NOISE]:
@@ -210,19 +213,6 @@ def _named_words(spec: str) -> tuple[str, Path]:
     if lists_of(name):
         raise DatasetError(f"'{name}' is a built-in word list: give yours a name, as mine=FILE.")
     return name, path
-
-
-def _extract_words(
-    name: str,
-    read: Callable[[], list[str]],
-    prompts: Sequence[str],
-    limit: int | None,
-    extractor: Extractor,
-) -> Extracted:
-    """Extract a word list."""
-    words = read()
-    kept = limited_words(words, limit)
-    return extractor.words(name, kept, prompts, limit if len(kept) < len(words) else None)
 
 
 def _extract_partner(name: str, plan: ExtractPlan, extractor: Extractor) -> Extracted:
