@@ -223,20 +223,13 @@ class Keeping:
         """Keep results in the file that is named, or else in one beside the features in `root`."""
         return cls(path or root / STORE, fresh, required=path is not None, command=command)
 
-    def has(self, run: RunSettings, record: Record) -> bool:
-        """Whether a record that has the key of a run is what is wanted of it."""
-        lacks_gradients = self.gradients and METHODS[run.method].live
-        return (
-            record.settings == run  # a default that has changed since is in no key
-            and ("gradients" in record.curves or not lacks_gradients)
-            and record.created not in self.again
-        )
-
 
 def kept_before(
     root: Path, runs: Iterable[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Record]:
     """The runs whose results on the features that are now under `root` the store has.
+
+    A live run whose gradients are to be kept, and are not, is none of them.
 
     Raises:
         StoreError: the store cannot be read.
@@ -250,7 +243,14 @@ def kept_before(
             by_key[run_key(run, digests, revised)] = run
     with RecordStore(keeping.path) as store:
         found = store.find(by_key)
-    return {by_key[key]: kept for key, kept in found.items() if keeping.has(by_key[key], kept)}
+    kept = {}
+    for key, record in found.items():
+        run = by_key[key]
+        lacks = keeping.gradients and METHODS[run.method].live and "gradients" not in record.curves
+        # A default that has changed since is in no key.
+        if record.settings == run and not lacks and record.created not in keeping.again:
+            kept[run] = record
+    return kept
 
 
 @contextlib.contextmanager
