@@ -1,5 +1,7 @@
 """Runs that tests replay, as the package keeps them; none of it is a test."""
 
+import json
+
 from made import PROMPT
 
 from zsntta_cli.results.grid import Grid
@@ -20,6 +22,18 @@ def kept_run(features, method="zs-clip", **axes):
 
 def run_all(root, runs, jobs=1, keeping=None, **given):
     return Runner(root, jobs, keeping=keeping, **given).run(runs)
+
+
+def plain(records):
+    """Records without what may differ between two runs of the same."""
+    return [
+        json.dumps({**r.to_dict(), "seconds": 0, "memory": 0, "created": ""}, default=str)
+        for r in records
+    ]
+
+
+def many(features, methods=("zs-clip", "adand")):
+    return grid(features, methods, ratio=[0.25, 0.5], seed=[0, 1, 2])
 
 
 def merged(plain, changes):

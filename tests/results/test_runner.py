@@ -1,7 +1,6 @@
 """Runs of one machine: one process gives what several do, and nothing is lost at a kill."""
 
 import dataclasses
-import json
 import signal
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from replayed import grid, run_all
+from replayed import grid, many, plain, run_all
 
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.progress import Reporter
@@ -46,17 +45,6 @@ class Stopping(Reporter):
 
 
 LIVE = LiveSettings(device="cpu", workers=1)
-
-
-def many(features, methods=("zs-clip", "adand")):
-    return grid(features, methods, ratio=[0.25, 0.5], seed=[0, 1, 2])
-
-
-def plain(records):
-    return [
-        json.dumps({**r.to_dict(), "seconds": 0, "memory": 0, "created": ""}, default=str)
-        for r in records
-    ]
 
 
 def test_several_processes_give_and_keep_what_one_does(features, tmp_path):
@@ -117,7 +105,7 @@ def test_no_process_is_left_when_the_command_is_killed(features, tmp_path):
 import os, sys, time
 from pathlib import Path
 sys.path.insert(0, {str(ROOT / "tests")!r})
-from replayed import grid, run_all
+from replayed import grid, many, plain, run_all
 from zsntta_cli.plugins import load_script
 load_script(Path("sleeping.py"))
 run_all(Path({str(features)!r}), grid(Path({str(features)!r}), ["sleeping"], seed=range(9)), 2)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from made import TINY, Notes
-from replayed import grid, run_all
+from replayed import grid, many, plain, run_all
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction import connection
@@ -25,18 +25,6 @@ def ray_cluster():
         ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield ray.get_runtime_context().gcs_address
     ray.shutdown()
-
-
-def plain(records):
-    """Records without what may differ between two runs of the same."""
-    return [
-        json.dumps({**r.to_dict(), "seconds": 0, "memory": 0, "created": ""}, default=str)
-        for r in records
-    ]
-
-
-def many(features, methods=("zs-clip", "adand")):
-    return grid(features, methods, ratio=[0.25, 0.5], seed=[0, 1, 2])
 
 
 def on_ray(features, path, reporter=None):
