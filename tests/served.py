@@ -15,7 +15,6 @@ class Served:
     ranges: bool = True  # whether it knows them
     length: bool = True  # whether it tells how long a file is
     more: int = 0  # bytes that it says it sends, and does not
-    starts: int = 0  # how far off a range begins
     statuses: list[int] = field(default_factory=list)  # of the next requests, instead of the file
     cuts: list[int] = field(default_factory=list)  # bytes until the next connections break off
     asked: list[str] = field(default_factory=list)
@@ -71,10 +70,9 @@ def answer(handler, served):
     if served.length:
         handler.send_header("Content-Length", str(size - (start or 0)))
     if start is not None:
-        begin = start + served.starts
-        handler.send_header("Content-Range", f"bytes {begin}-{size - 1}/{size}")
+        handler.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
     handler.end_headers()
-    whole = body = served.content[(start or 0) + (served.starts if start else 0) :]
+    whole = body = served.content[start or 0 :]
     if served.cuts:
         body = body[: served.cuts.pop(0)]
     handler.wfile.write(body)
