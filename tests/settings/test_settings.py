@@ -10,7 +10,7 @@ import pytest
 from zsntta_cli.datasets.names import IMAGENET, SetName
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, Pair
-from zsntta_cli.settings import StreamSettings, ThresholdSettings
+from zsntta_cli.settings import EncoderChoice, StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import build_run
 
@@ -19,7 +19,7 @@ METHOD_KINDS = dict.fromkeys(
     for method in METHODS.values()
     for part in ((method.detector, method.classifier) if isinstance(method, Pair) else (method,))
 )
-KINDS = (StreamSettings, ThresholdSettings, *METHOD_KINDS)
+KINDS = (StreamSettings, ThresholdSettings, EncoderChoice, *METHOD_KINDS)
 FIELDS = [(kind, field) for kind in KINDS for field in dataclasses.fields(kind)]
 NAMES = [f"{kind.__name__}.{field.name}" for kind, field in FIELDS]
 NAN, INFINITE = float("nan"), float("inf")
