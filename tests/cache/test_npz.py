@@ -297,8 +297,7 @@ def made(name="pets", count=21, **changes):
         "source": {"dataset": "pets", "skipped": ["bad.jpg"]},
         "labels": np.arange(count, dtype=np.int32) % 3 - 1,
         "sample_ids": [f"/home/me/{i}.jpg" for i in range(count)],
-        "texts": [Text(*text) for text in named], "generic": np.full(3, 0.3, np.float32),
-        "generic_source": "some words",
+        "texts": [Text(*text) for text in named],
         "blocks": [generator.standard_normal((count, 3)).astype(np.float16)], **changes,
     })  # fmt: skip
     return store.read(path)
@@ -335,7 +334,6 @@ def test_a_round_trip_is_equal_to_the_bit_and_names_no_folder_but_in_ids(without
     assert ("home".encode("utf-32-le") in Path("pets.npz").read_bytes()) != without_ids
     with np.load("pets.npz") as exported:
         assert {*exported["templates"]} == {*before.texts}
-        assert np.array_equal(exported["generic_text"], before.generic)
     own, _ = imported("pets.npz", "own", root="back", encoder="x", logit_scale=7.0, prompt=ART)
     assert own.identity["logit_scale"] == 7.0
     assert own.texts[ART].features.tobytes() == before.texts[ART].features.tobytes()

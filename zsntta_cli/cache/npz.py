@@ -1,12 +1,10 @@
 """Features as arrays of other tools: .npz, .npy, .pt and .safetensors in, .npz out.
 
 An export has `image_features` (N, D), `labels` (N,), `sample_ids` (N,), `class_names` (C,), and
-class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order,
-with `logit_scales` (NaN: the encoder's). `generic_text` (D,), which not every file has, is the mean
-of the unit features of texts on anything, and `generic_source` names them. `encoder` is a JSON
-text, the encoder's identity. An import reads these but for further templates and generic texts, or
-other tools' arrays, whose encoder is only known by the name that the user gives it. Nothing is ever
-unpickled: a file is data, not a program.
+class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order.
+`encoder` is a JSON text, the encoder's identity. An import reads these, with the texts of one
+template, or other tools' arrays, whose encoder is only known by the name that the user gives it.
+Nothing is ever unpickled: a file is data, not a program.
 """
 
 import json
@@ -340,7 +338,6 @@ def export_features(
         "labels": features.labels,
         "normalized": np.array(features.normalized),
         "encoder": np.array(json.dumps(public_identity(features.identity))),
-        "logit_scales": np.array([text.logit_scale for text in texts], np.float64),
         **{_text_key(i): text.features for i, text in enumerate(texts)},
     }
     if not without_ids:
@@ -349,9 +346,6 @@ def export_features(
         arrays["class_names"] = np.array(features.class_names)
     if texts:
         arrays["templates"] = np.array([text.template for text in texts])
-    if features.generic is not None:
-        arrays["generic_text"] = features.generic
-        arrays["generic_source"] = np.array(features.generic_source)
     with whole_file(target) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
     leading = "" if without_ids else next(filter(names_a_folder, ids), "")
