@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from feature_files import imported, not_imported, write_features
-from made import PROMPT, damaged, refused
+from made import PROMPT, refused
 from safetensors.numpy import save_file
 from safetensors.torch import save_file as save_tensors
 
@@ -257,22 +257,6 @@ def test_files_that_are_not_what_they_should_be(name, content, said):
     Path(name).write_bytes(content)
     not_imported(said, features=name)
     assert not Path("code-has-run").exists()
-
-
-@pytest.mark.parametrize("suffix", [".npz", ".npy", ".pt"])
-@pytest.mark.filterwarnings("ignore")  # numpy's and torch's on damaged headers
-def test_damaged_files_are_imported_or_refused(suffix):
-    path = Path(f"f{suffix}")
-    WRITE[suffix](path, RAW, "features")
-    content, generator, refusals = path.read_bytes(), np.random.default_rng(0), []
-    for _ in range(60):
-        path.write_bytes(damaged(content, generator, most=6))
-        try:
-            imported(path, overwrite=True)
-        except StoreError as error:
-            refusals.append(str(error))
-    assert refusals
-    assert not any("\n" in line for line in refusals)
 
 
 # --- there and back

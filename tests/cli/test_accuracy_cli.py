@@ -60,13 +60,3 @@ def test_features_as_they_should_be_are_within(take_in, zsntta, shapes):
     verified = zsntta("cache", "verify", "--published")
     assert verified.exit_code == 0
     assert f"ok; zero-shot accuracy {100 * share:.2f} %" in verified.stdout
-
-
-def test_a_wrong_template_is_told(take_in, tiny, shapes):
-    _, _, _, images = shapes
-    wrong = tiny.encode_texts(
-        [f"not a {name}, nor two of them, at night" for name in images.class_names]
-    )
-    said = take_in(text_features=wrong)
-    assert "points below the published accuracy" in said
-    assert "class names, the order of labels, interpolation (bicubic), QuickGELU" in said
