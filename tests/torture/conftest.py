@@ -1,8 +1,11 @@
+import os
+from multiprocessing import forkserver
+
 import numpy as np
 import pytest
 from feature_files import write_features
 
-from torture.tool import Zsntta
+from torture.tool import ROOT, ask
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET, NOISE
 
@@ -30,9 +33,12 @@ def make_sets(root, images=IMAGES, noise=IMAGES) -> None:
 
 @pytest.fixture(scope="module")
 def zsntta():
-    server = Zsntta()
-    yield server
-    server.close()
+    """Ask the command line; it is imported once, by a process that forks for each question."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{ROOT / 'tests'}")
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        forkserver.ensure_running()
+    return ask
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torture.tool import SETS, Zsntta, examples
+from torture.tool import SETS, examples
 
 DTYPES = ("f2", "f8", ">f4", "i4", "u1", "?", "c8", "U5", "S4", "M8[s]", "V3", "f4,i4")
 FILLS = (0, 1, -1, 3, np.nan, np.inf, 1e30, -2, 1000)
@@ -100,20 +100,15 @@ def test_what_is_no_file(zsntta, stage, name):
     assert no_text(zsntta, stage, name).code == 1
 
 
-def test_tensors(stage):
+def test_tensors(zsntta, stage):
     """Expanded, huge, of other types, with objects: a .pt of any sort."""
     torch = pytest.importorskip("torch")
-    zsntta = Zsntta("--torch")
     tensors = {
-        "expanded": torch.ones(1).expand(10**12, 8), "expanded twice": torch.ones(1).expand(5, 8),
-        "half": torch.ones(5, 8).bfloat16(), "complex": torch.ones(5, 8, dtype=torch.cfloat),
-        "sparse": torch.ones(5, 8).to_sparse(), "meta": torch.ones(5, 8, device="meta"),
-        "object": {"features": object}, "nested": {"features": [[1, 2], [3]]}, "none": None,
+        "expanded": torch.ones(1).expand(10**12, 8), "half": torch.ones(5, 8).bfloat16(),
+        "complex": torch.ones(5, 8, dtype=torch.cfloat), "sparse": torch.ones(5, 8).to_sparse(),
+        "meta": torch.ones(5, 8, device="meta"), "object": {"features": object}, "none": None,
     }  # fmt: skip
-    try:
-        for what, value in tensors.items():
-            torch.save(value, stage / "in.pt")
-            answer = take(zsntta, stage, "in.pt")
-            assert (answer.code == 0) == (what == "half"), (what, answer)
-    finally:
-        zsntta.close()
+    for what, value in tensors.items():
+        torch.save(value, stage / "in.pt")
+        answer = take(zsntta, stage, "in.pt")
+        assert (answer.code == 0) == (what == "half"), (what, answer)

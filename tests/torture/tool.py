@@ -1,10 +1,10 @@
 """How the tests here ask: a question of the command line, and what every answer must be."""
 
-import contextlib
-import json
+import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,30 +54,25 @@ class Answer:
         return self
 
 
-class Zsntta:
-    """The command line, imported once."""
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["torture.asked"])
 
-    def __init__(self, *options: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, ROOT / "tests" / "torture" / "server.py", *options],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-        )  # fmt: skip
-        self._process.stdout.readline()
 
-    def __call__(self, *arguments, cwd) -> Answer:
-        asked = {
-            "arguments": [str(one) for one in arguments], "cwd": str(cwd), "seconds": SECONDS
-        }  # fmt: skip
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        return Answer(**json.loads(self._process.stdout.readline()))
+def ask(*words, cwd) -> Answer:
+    """The answer of the command line."""
+    from torture import asked
 
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait(timeout=30)
+    with tempfile.TemporaryDirectory() as place:
+        process = _FORKS.Process(target=asked.answer, args=([*map(str, words)], str(cwd), place))
+        process.start()
+        process.join(SECONDS)
+        code = process.exitcode
+        if code is None:
+            process.kill()
+            process.join()
+        said = {path.name: path.read_bytes() for path in Path(place).iterdir()}
+    texts = (said.get(name, b"").decode(errors="surrogateescape") for name in ("stdout", "stderr"))
+    return Answer(code, *texts, int(said.get("peak", 0)))
 
 
 def command(*arguments) -> list[str]:
