@@ -120,9 +120,9 @@ def simulate(
     if record:
         beside = {
             "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
-            **encoder.given, **settings, "set": of_one or of_methods.keys() - {"no_text"},
+            **encoder.given, **settings, "set": own,
         }  # fmt: skip
-        recorded = _recorded(record, beside, values.get("no_text", ()))
+        recorded = _recorded(record, beside)
         keeping = replace(keeping, again=frozenset(one.created for one in recorded))
         runs = list(dict.fromkeys(one.settings for one in recorded))
     elif method:
@@ -192,19 +192,17 @@ def simulate(
     stop_if_unfinished(records)
 
 
-def _recorded(path: Path, beside: dict[str, Any], no_text: Sequence[str]) -> "Sequence[Record]":
-    """The runs of a file of records, which says all of them but where `no_text` is.
+def _recorded(path: Path, beside: dict[str, Any]) -> "Sequence[Record]":
+    """The runs of a file of records.
 
     Raises:
-        SettingsError: other options stand beside it, or several files of no-text.
+        SettingsError: options that say what is run stand beside it.
     """
     from zsntta_cli.results.repeating import recorded_runs
 
     if given := [name.replace("_", "-") for name, value in beside.items() if value]:
         raise SettingsError(f"--from runs what its records say: leave --{given[0]} out.")
-    if len(no_text) > 1:
-        raise SettingsError("no-text is one file for the runs of --from: name it once.")
-    return recorded_runs(path, no_text[0] if no_text else "")
+    return recorded_runs(path)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

@@ -19,26 +19,21 @@ from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Library
 Repeated = tuple[Record, Record]  # what was recorded, and the same settings run here
 
 
-def recorded_runs(path: Path, no_text: str = "") -> list[Record]:
+def recorded_runs(path: Path) -> list[Record]:
     """The records of a file whose runs are to be made again, with the presets that they name.
 
-    What needs 'no' text features reads them from the file `no_text`: the path that a record names
-    is never opened, because the record may come from anyone. Their digest tells them.
-
     Raises:
-        SettingsError: a run needs such a file, and none is given.
+        SettingsError: a run reads a file that its record names: it may come from anyone.
         StoreError: the file holds no records.
     """
     records = []
     for record in read_records(path):
         settings = dataclasses.replace(record.settings, preset=record.preset)
         if METHODS[settings.method].needs == NO_TEXT:
-            if not no_text:
-                raise SettingsError(
-                    f"{settings.method} needs the features of its 'no' text encoder, and the file "
-                    f"that a record names is not opened: --set no-text=FILE.npy"
-                )
-            settings = settings.with_options(no_text=no_text)
+            raise SettingsError(
+                f"{settings.method} reads its 'no' text features, and a file that a record names "
+                f"is not opened: run it by --method {settings.method} --set no-text=FILE.npy"
+            )
         records.append(dataclasses.replace(record, settings=settings))
     return records
 
