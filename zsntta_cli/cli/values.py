@@ -9,9 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cache.folder import encoder_names, set_names
 from zsntta_cli.datasets.catalogue import ALIASES, CATALOGUE
-from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, Ratio, parse_ratio
@@ -124,12 +122,17 @@ def known_sets(incomplete: str) -> list[str]:
 
 def cached_encoders(ctx: Any, incomplete: str) -> list[str]:
     """Encoders that there are features of."""
+    from zsntta_cli.cache.folder import encoder_names
+
     root = Path(ctx.params.get("features_dir") or FEATURES)
     return [name for name in encoder_names(root) if name.startswith(incomplete)]
 
 
 def cached_sets(ctx: Any, incomplete: str) -> list[str]:
     """Sets that there are features of, by the encoder that is named, or by any."""
+    from zsntta_cli.cache.folder import set_names
+    from zsntta_cli.datasets.names import DATASET
+
     given = ctx.params
     folders = [given["encoder"]] if given.get("encoder") else cached_encoders(ctx, "")
     if given.get("model"):
