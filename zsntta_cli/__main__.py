@@ -44,8 +44,7 @@ def main() -> None:
         from zsntta_cli.cli import main as command
         from zsntta_cli.cli import program
 
-        if not any(word.startswith("--plugin") for word in sys.argv):  # which adds options to them
-            program(sys.argv[1:])
+        program(sys.argv[1:])
         if _IS_USUAL:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -120,7 +120,7 @@ def main(words: Sequence[str] | None = None) -> None:
             typer.echo(said, err=True)
             sys.exit(2)
     except ZsnttaError as error:  # while the line was read
-        if "--debug" in line:
+        if Debugging.is_on:
             raise
         say(f"error: {error}", err=True)
         sys.exit(2 if isinstance(error, SettingsError) else 1)
