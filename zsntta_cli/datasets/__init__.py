@@ -63,13 +63,13 @@ def has_text(images: "ImageSet") -> bool:
     return bool(images.class_names) and (entry is None or entry.role != "ood")
 
 
-def default_prompt(name: str) -> str:
+def default_prompt(name: str | SetName) -> str:
     """The prompt template of a set used as ID."""
     entry = _entry(SetName.parse(name))
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
-def partners(name: str) -> tuple[str, ...]:
+def partners(name: str | SetName) -> tuple[str, ...]:
     """The OOD sets that an ID set is paired with; none for a set the paper does not know."""
     entry = _entry(SetName.parse(name))
     return entry.partners if entry else ()

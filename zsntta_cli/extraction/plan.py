@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +58,11 @@ class ExtractPlan:
             check_choice("noise", noise, (*NOISE_TYPES, NO_NOISE))
         object.__setattr__(self, "prompts", tuple(map(prompt_template, self.prompts)))
 
+    @cached_property
+    def names(self) -> tuple[SetName, ...]:
+        """What is said of its sets, where each is named once."""
+        return tuple(map(SetName.parse, self.datasets))
+
 
 class Step(NamedTuple):
     """The making of one feature file."""
@@ -84,9 +89,9 @@ def extract(
         EncoderError: the model's name is misspelt, or its weights are no file; raised before, too.
     """
     check_named(choice)
-    for name in map(SetName.parse, plan.datasets):
-        if not name.says_where:
-            datasets.known(str(name))
+    for called in plan.names:
+        if not called.says_where:
+            datasets.known(called)
     extractor, id_sizes = Extractor(choice, settings, reporter), list[int]()
     for step in steps(plan, id_sizes):
         try:
@@ -117,8 +122,8 @@ def extract_part(
     Raises:
         DatasetError: an image is broken. StoreError: the part's file is of another set or encoder.
     """
-    [spec] = plan.datasets
-    return _extract_set(spec, plan, Extractor(choice, settings, reporter), part)
+    [called] = plan.names
+    return _extract_set(called, plan, Extractor(choice, settings, reporter), part)
 
 
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
@@ -133,7 +138,7 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     check_named(choice)
     folder, kept, to_make, missing = folder_name(choice), 0, list[str](), list[str]()
     megabytes: dict[str, int] = {}  # of the sets that are to be fetched
-    named = {str(name): name for name in map(SetName.parse, plan.datasets)}
+    named = {str(name): name for name in plan.names}
     ids = [1 for name, of in named.items() if of.says_where or datasets.known(name).role != "ood"]
     for name, *_ in steps(plan, ids):
         path = feature_path(settings.features_dir, folder, name)
@@ -166,8 +171,8 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
 
     `id_sizes` are the numbers of images of the ID sets that were made so far.
     """
-    for spec in plan.datasets:
-        yield Step(str(SetName.parse(spec)), partial(_extract_set, spec, plan))
+    for called in plan.names:
+        yield Step(str(called), partial(_extract_set, called, plan))
     for words in map(str, plan.words):
         lists: dict[str, tuple[Callable[[], list[str]], Sequence[str]]] = {}
         for name, prompt in lists_of(words).items():
@@ -191,11 +196,11 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
 
 def _partners(plan: ExtractPlan) -> list[str]:
     """The OOD sets that belong to the named ID sets; none if an OOD set is named."""
-    for spec in plan.datasets:
-        entry = datasets.CATALOGUE.get(SetName.parse(spec).base)  # of "cifar10-c:fog:1" too
+    for name in plan.names:
+        entry = datasets.CATALOGUE.get(name.base)  # of "cifar10-c:fog:1" too
         if entry is None or entry.role == "ood":
             return []
-    return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
+    return list(dict.fromkeys(p for name in plan.names for p in datasets.partners(name)))
 
 
 def _named_words(spec: str) -> tuple[str, Path]:
@@ -223,7 +228,7 @@ def _extract_partner(name: str, plan: ExtractPlan, extractor: Extractor) -> Extr
 
 
 def _extract_set(
-    spec: str, plan: ExtractPlan, extractor: Extractor, part: tuple[int, int] | None = None
+    called: SetName, plan: ExtractPlan, extractor: Extractor, part: tuple[int, int] | None = None
 ) -> Extracted:
     """Extract a named set or a part of it, with class names under the plan's or its own prompts.
 
@@ -231,8 +236,8 @@ def _extract_set(
     is noted.
     """
     note = extractor.reporter.note
-    images = datasets.load_images(spec, plan.data_root, plan.as_shown)
-    if plan.class_names and SetName.parse(spec).says_where:
+    images = datasets.load_images(called, plan.data_root, plan.as_shown)
+    if plan.class_names and called.says_where:
         images = with_class_names(images, plan.class_names)
     name, prompts = images.name, plan.prompts
     note(f"note: {account(images)}")
