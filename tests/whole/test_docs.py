@@ -202,7 +202,7 @@ def run(line, folder, on_built_in=False):
         code, output = done.returncode, done.stdout + done.stderr
     assert code == 0, f"{line}\nrun as {words}: {output}"
     if words[0] == "simulate" and not {"--output", "--format", "--help", "-h"} & {*words}:
-        assert "ID: " in output, line
+        assert "┏━" in output, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

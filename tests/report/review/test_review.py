@@ -54,15 +54,6 @@ def test_a_card_says_verdict_class_margin_and_place():
     assert image == {"src": DOT.uri, "alt": "", "width": "256", "height": "171"}
 
 
-def test_what_could_not_be_read_is_listed_and_has_no_number():
-    html = page([unread("a.png", "no <i>"), *PLAIN])
-    assert "<li>a.png: no &lt;i&gt;\n" in html
-    assert 'href="#failed"' in html
-    found = [i for key in ("borderline", "noise", "clean") for i in listed(html, key)]
-    assert sorted(found) == list(range(40))
-    assert "Not read" not in page(PLAIN)
-
-
 def test_the_first_of_a_list_have_cards_and_all_others_a_line():
     rows = [verdict(f"{i}.png", i - 700.5, "<b>") for i in range(1000)]
     html = page(rows, {5: DOT}, {6: "./6.png"})
@@ -76,21 +67,20 @@ def test_the_first_of_a_list_have_cards_and_all_others_a_line():
     assert ("−694.50", "6") in lines
 
 
-def test_the_script_gets_names_of_any_bytes_whole():
-    [plain] = re.findall(r'id="review-data">(.*?)</script>', page(ROWS))
-    data = json.loads(plain)
+def script_data(html):
+    [plain] = re.findall(r'id="review-data">(.*?)</script>', html)
+    assert not set("<>&") & set(plain)
+    return json.loads(plain)
+
+
+def test_the_script_gets_names_whole_the_likeliest_classes_and_what_was_done_to_read():
+    data = script_data(page(ROWS))
     assert [row[0] for row in data["rows"]] == [*NAMES, HOSTILE]
     assert data["columns"][:4] == ["source", "content", "class", "answer"]
     assert set(data["classes"]) == set(NAMES)
-    assert not set("<>&") & set(plain)
-    page(ROWS).encode()
-
-
-def test_the_script_gets_the_likeliest_classes_and_what_was_done_to_read():
     top = [{"class": name, "score": score} for name, score in (("dog", 0.7512), ("elk", 0.0004))]
     rows = [verdict("a\n.png", -1, "cat", top=top, note="16 bit"), verdict("b.png", 1, "dog")]
-    [plain] = re.findall(r'id="review-data">(.*?)</script>', page(rows, files={1: "./b.png"}))
-    data = json.loads(plain)
+    data = script_data(page(rows, files={1: "./b.png"}))
     assert data["tops"] == [[1, 751, "elk", 0], [1, 1000]]
     assert (data["files"], data["notes"]) == ([None, "./b.png"], {"0": "16 bit"})
     assert (data["places"], data["shown"]) == ({"0": "a\\n.png"}, {})
