@@ -139,7 +139,8 @@ def as_shown(images: ImageSet) -> ImageSet:
 
 def with_lists(images: ImageSet, lists: Sequence[Path]) -> ImageSet:
     """The set with the digests of the lists that it is of."""
-    return replace(images, facts={**images.facts, LISTS: {p.name: sha256(p) for p in lists}})
+    digests = {path.name: sha256(path) for path in lists}
+    return replace(images, facts={**images.facts, LISTS: digests}) if digests else images
 
 
 def limited(images: ImageSet, limit: int | None) -> ImageSet:

@@ -358,8 +358,7 @@ class Extractor:
             raise DatasetError(f"not one image of '{images.name}' could be read.")
         texts = self._texts(images.name, images.class_names, templates)
         skipped = tuple(itertools.compress(chosen.sample_ids, ~readable))
-        source |= {key: value for key, value in images.facts.items() if value}
-        source |= {SKIPPED: skipped} if skipped else {}
+        source |= {**images.facts, **({SKIPPED: skipped} if skipped else {})}
         generic, of_words = self._generic if texts else (None, "")
         new = Features(
             path, kind, images.name, encoder.identity, source,

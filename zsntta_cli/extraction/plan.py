@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -188,8 +189,9 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
             yield Step(words_name(name), make)
     types = ("gaussian",) if plan.noise is None and id_sizes else plan.noise or ()
     count = plan.noise_count or (max(1, max(id_sizes) // 4) if id_sizes else _NOISE_COUNT)
-    for noise, images in plan.pools or [(noise, count) for noise in types if noise != NO_NOISE]:
-        yield Step(noise_name(noise), partial(Extractor.noise, noise_type=noise, count=images))
+    for noise, images in plan.pools or zip(types, repeat(count)):
+        if noise != NO_NOISE:
+            yield Step(noise_name(noise), partial(Extractor.noise, noise_type=noise, count=images))
     for name in _partners(plan) if plan.partners else ():
         yield Step(name, partial(_extract_partner, name, plan), is_partner=True)
 
