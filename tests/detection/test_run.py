@@ -71,13 +71,9 @@ def request(**values):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"sources": ()}, "say which images"),
         ({"set_name": "pets"}, "one of the two"),
         ({"classes": ()}, "there are no class names"),
-        ({"classes": ("cat", "cat")}, "the class name 'cat' is there twice"),
         ({"classes": ("big_cat", "big cat")}, "'big_cat' and 'big cat' are one"),
-        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, cull"),
-        ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
         ({"flag": 5, "sources": ("-",)}, "on arrival nobody knows"),
     ],
 )

@@ -111,27 +111,22 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "said"),
+    ("given", "said"),
     [
-        ("none", DatasetError, r"there is no none\."),
-        ("pictre", DatasetError, r"there is no pictre \(did you mean 'picture'\?\)"),
-        ("x*.png", DatasetError, r"there is no x\*\.png"),
-        ("https://a.org/b.png", SettingsError, "is an address: download it"),
-        ("empty", DatasetError, r"no image in empty \(looked for .*\.png"),
-        ("empty.txt", DatasetError, "names no image: must have a path a line"),
-        ("cut.tar", DatasetError, "is no whole .tar archive"),
-        ("only-notes.zip", DatasetError, "no image in only-notes.zip"),
-        ("x" * 5000, DatasetError, "there is no xxx"),
-        ("a\0b", DatasetError, "there is no a"),
+        ("none", r"there is no none\."),
+        ("x*.png", r"there is no x\*\.png"),
+        ("empty.txt", "names no image: must have a path a line"),
+        ("cut.tar", "is no whole .tar archive"),
+        ("only-notes.zip", "no image in only-notes.zip"),
+        ("x" * 5000, "there is no xxx"),
+        ("a\0b", "there is no a"),
     ],
 )
-def test_a_wrong_path_is_one_line(here, given, kind, said):
-    for name in ("picture", "empty"):
-        (here / name).mkdir()
+def test_a_wrong_path_is_one_line(here, given, said):
     (here / "empty.txt").write_text("\n")
     (here / "cut.tar").write_bytes(b"x" * 700)
     pack(here / "only-notes.zip", {"a.txt": b"a"})
-    with pytest.raises(kind, match=said):
+    with pytest.raises(DatasetError, match=said):
         sources(given)
     with pytest.raises(SettingsError, match="twice"):
         check_sources(["-", "-"])
