@@ -1,6 +1,7 @@
 """The runs that tables and figures need: which are kept, those that are made, what they give."""
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +41,7 @@ class Measuring:
     goes_on: bool = False  # other runs go on if some lack features or fail
     tells_notes: bool = True  # what is to be known of runs; else it stands below their table
     records: dict[RunSettings, Record] = field(default_factory=dict)  # of finished runs
-    missing: dict[str, dict[str, None]] = field(default_factory=dict)  # sets, by encoder's folder
+    missing: dict[str, list[str]] = field(default_factory=dict)  # sets, by encoder's folder
     left_out: set[RunSettings] = field(default_factory=set)  # live, and not asked for
     failures: dict[RunSettings, str] = field(default_factory=dict)  # while others went on
     is_unfinished: bool = False  # Ctrl-C stopped a live run
@@ -59,7 +60,8 @@ class Measuring:
                 f"feature files that are not in {root}/: {sets}: {way_to_make(seen.missing, root)}"
             )
         for folder, names in seen.missing.items():
-            self.missing.setdefault(folder, {}).update(dict.fromkeys(names))
+            there = self.missing.setdefault(folder, [])
+            there += [name for name in names if name not in there]
         runs = [*seen.kept, *seen.to_run]
         for note in notes_before(root, runs) if self.tells_notes else ():
             self.runner.reporter.note(note)
@@ -84,12 +86,11 @@ class Measuring:
 
         `command` shows them.
         """
-        of_tables = [(table, cells(table, self.wishes)) for table in tables]
-        self.obtain(runs_of(cell for _, of_table in of_tables for cell in of_table))
-        contents = []
-        for table, of_table in of_tables:
+        of_tables, contents = [cells(table, self.wishes) for table in tables], []
+        self.obtain(runs_of(itertools.chain(*of_tables)))
+        for table, of_table in zip(tables, of_tables, strict=True):
             numbers = compare(of_table, self.records)
-            runs = [run for run in runs_of(of_table) if run in self.records]
+            runs = [*filter(self.records.__contains__, runs_of(of_table))]
             contents.append(TableContent(table, numbers, about(table, runs, self.wishes), command))
         return contents
 
@@ -147,8 +148,8 @@ def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> lis
     return lines
 
 
-def way_to_make(missing: Mapping[str, Collection[str]], root: Path) -> str:
+def way_to_make(missing: Mapping[str, Sequence[str]], root: Path) -> str:
     """How to make missing feature files, by encoder: what to type, or to add where it is long."""
     if sum(map(len, missing.values())) > _TYPED:
         return "add --extract, which encodes those at hand"
-    return f"type {making_all({folder: [*names] for folder, names in missing.items()}, root)}"
+    return f"type {making_all(missing, root)}"

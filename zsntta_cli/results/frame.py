@@ -168,7 +168,7 @@ class ResultTable:
     def varying(self) -> list[str]:
         """The settings in which rows of a method differ, in order."""
         names = set().union(*varying(self.rows).values())
-        known = [name for name in self.rows[0].settings if name in names]
+        known = [*filter(names.__contains__, self.rows[0].settings)]
         return known + sorted(names.difference(known))
 
     def contests(self) -> list[list[ResultRow]]:

@@ -148,7 +148,7 @@ class Grid:
 def files_of(run: RunSettings) -> list[str]:
     """The names of the feature files of a run's images: ID set, OOD set, injected noise."""
     pool = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
-    return [name for name in (run.id_set, run.ood_set, pool) if name]
+    return [*filter(None, (run.id_set, run.ood_set, pool))]
 
 
 @dataclass(frozen=True)
