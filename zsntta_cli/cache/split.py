@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.store import Features
-from zsntta_cli.datasets.words import read_words
 from zsntta_cli.errors import SettingsError, StoreError, counted
 
 
@@ -44,6 +43,8 @@ def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
         DatasetError: the file cannot be read, or names none.
         SettingsError: a name is no class, or the file names all of the classes.
     """
+    from zsntta_cli.datasets.words import read_words  # it draws: not for every start
+
     wanted = set(read_words(path))
     if strange := sorted(wanted - set(class_names)):
         raise SettingsError(f"{path}: '{strange[0]}' is no class of the set.")
