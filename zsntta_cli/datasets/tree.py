@@ -139,13 +139,15 @@ def every_file(path: Path, all_folders: bool = False) -> list[File]:
     return [files[parts] for parts in sorted(files)]
 
 
-def files_in(path: Path, left_out: LeftOut | None = None) -> list[File]:
-    """The files of `every_file` that are not left out."""
-    files, left_out = every_file(path), left_out or LeftOut()
-    for file in files:
-        if file.left_out:
+def files_in(path: Path, left_out: LeftOut | None = None, only_images: bool = False) -> list[File]:
+    """The files of `every_file` that are not left out; the others are counted."""
+    kept, left_out = list[File](), left_out or LeftOut()
+    for file in every_file(path):
+        if file.left_out or (only_images and not file.is_image):
             left_out.add(file)
-    return [file for file in files if not file.left_out]
+        else:
+            kept.append(file)
+    return kept
 
 
 def images_in(path: Path, within: str = "", left_out: LeftOut | None = None) -> list[File]:
@@ -153,12 +155,7 @@ def images_in(path: Path, within: str = "", left_out: LeftOut | None = None) -> 
 
     `within`: of an archive that has a folder of this name, only what is in it.
     """
-    images, left_out = [], left_out or LeftOut()
-    for file in files_in(path, left_out):
-        if file.is_image:
-            images.append(file)
-        else:
-            left_out.add(file)
+    images = files_in(path, left_out, only_images=True)
     if path.is_dir():
         return images
     return below_shared([image for image in images if within in image.parts[:-1]] or images)
