@@ -12,7 +12,10 @@ import gc
 import os
 import pickle
 import platform
+import signal
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +23,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.children import ctrl_c_ignored, end_with_parent
 from zsntta_cli.errors import EncoderError, SettingsError, StoreError, ZsnttaError, first_line
 from zsntta_cli.extraction.connection import connected, last_line, most_cores
 from zsntta_cli.methods import METHODS
@@ -36,6 +38,7 @@ from zsntta_cli.simulation.sources import Library
 
 _FEW = 8  # runs that several processes are not worth
 _RETRIES = 5  # of a Ray task whose worker was lost; one that kills its worker each time must end
+_SECONDS_A_LOOK = 0.5  # of another process at whether the one that asks is there
 _MOST_TASKS = 500  # that Ray has at a time
 # Ends one run and no other where others go on: features, images, memory (also a GPU's).
 _OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
@@ -182,9 +185,15 @@ class Runner:
         from joblib import Parallel, delayed
 
         packed, make = self._packed(None), delayed(_make_elsewhere)
-        with ctrl_c_ignored():  # by the processes that start here: this one ends them
+        # Processes that start here ignore Ctrl-C, as this one ends them; a thread has no say in it.
+        has_say = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN) if has_say else None
+        try:
             parallel = Parallel(min(self.jobs or 1, len(runs)), "loky", "generator_unordered")
             results = parallel(make(packed, pickle.dumps(r), i) for i, r in enumerate(runs))
+        finally:
+            if has_say:
+                signal.signal(signal.SIGINT, before)
         try:
             for place, result in results:
                 yield runs[place], result
@@ -260,11 +269,18 @@ def _opened(job: bytes) -> tuple[Runner, Simulator]:
     """What makes the runs of a packed job; it is kept for the next run."""
     runner: Runner
     _, runner, folder, parent, _ = pickle.loads(job)
-    if os.getppid() == parent:  # processes of its machine end with the one that asks
-        end_with_parent()
+    if os.getppid() == parent:  # of its machine: it ends with the one that asks, even by a kill
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     with contextlib.suppress(OSError):  # on a machine without it absolute paths do
         os.chdir(folder)
     return runner, Simulator(runner.root, runner.live)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, and another process has taken it over."""
+    while os.getppid() == parent:
+        time.sleep(_SECONDS_A_LOOK)
+    os._exit(1)
 
 
 def _checked(
