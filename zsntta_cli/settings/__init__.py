@@ -172,7 +172,7 @@ MCM, MATCH = SCORES = ("mcm", "match")
 # The OOD share of a stream, or `natural`, which takes every image of both sets once.
 Ratio = float | str
 NATURAL = "natural"
-_SHARE = re.compile(r"\d+(\.\d*)?(e-?\d+)?|\.\d+(e-?\d+)?")
+_SHARE = r"\d+(\.\d*)?(e-?\d+)?|\.\d+(e-?\d+)?"
 
 
 def parse_ratio(text: str) -> Ratio:
@@ -183,7 +183,7 @@ def parse_ratio(text: str) -> Ratio:
     """
     if text == NATURAL:
         return NATURAL
-    if not _SHARE.fullmatch(text):
+    if not re.fullmatch(_SHARE, text):
         raise SettingsError(
             f"ratio is {short(ascii(text))}, must be a number in [0, 1) or {NATURAL}."
         )
@@ -209,9 +209,9 @@ def ratio_place(ratio: Ratio) -> float:
 PLAIN = ("shuffled", "class", "burst", "late", "first")
 DIRICHLET, PARTS = "dirichlet", "parts"
 ORDERS = (*PLAIN, f"{DIRICHLET}:G", f"{PARTS}:N")  # the names in help texts
-_CONCENTRATION = re.compile(r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf")
+_CONCENTRATION = r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf"
 _LARGEST_CONCENTRATION = 1e6  # the largest concentration beside `inf`
-_PARTS = re.compile(r"[1-9]\d{0,5}")
+_PARTS = r"[1-9]\d{0,5}"
 
 
 def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
@@ -225,12 +225,12 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
     if name in PLAIN and not colon:
         return name, ()
     if name == PARTS:
-        if not _PARTS.fullmatch(rest):
+        if not re.fullmatch(_PARTS, rest):
             raise SettingsError(f"order is {short(ascii(text))}, must be as {PARTS}:15.")
         return name, (int(rest),)
     if name != DIRICHLET:
         raise unknown("order", text, ORDERS)
-    concentration = float(rest) if _CONCENTRATION.fullmatch(rest) else math.nan
+    concentration = float(rest) if re.fullmatch(_CONCENTRATION, rest) else math.nan
     if not (0 < concentration <= _LARGEST_CONCENTRATION or math.isinf(concentration)):
         raise SettingsError(f"order is {short(ascii(text))}, must be as {DIRICHLET}:0.1.")
     return name, (concentration,)

@@ -18,7 +18,7 @@ from zsntta_cli.errors import SettingsError, short
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
 # The class name's place as other tools write it: {c} of CLIP_benchmark, {classname}, {0}, %s.
-_OTHER_MARK = re.compile(r"([^{}%]*)(\{\w+\}|%s)([^{}%]*)", re.DOTALL)
+_OTHER_MARK = r"(?s)([^{}%]*)(\{\w+\}|%s)([^{}%]*)"
 ENSEMBLE = "clip-"  # the beginning of an ensemble's name
 _ENSEMBLES = Path(__file__).with_name("ensembles.json")
 PHOTOS = "photos"  # in place of a prompt: class features were made of example photos
@@ -60,7 +60,7 @@ def prompt_template(prompt: str) -> str:
         return _AND.join(map(prompt_template, parts))
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
-        if other := _OTHER_MARK.fullmatch(template):
+        if other := re.fullmatch(_OTHER_MARK, template):
             meant = f"{other[1]}{{}}{other[3]}"
             raise SettingsError(
                 f"prompt '{short(prompt)}' has {other[2]} in place of {{}}: write '{short(meant)}'."
