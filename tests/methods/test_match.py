@@ -1,13 +1,11 @@
 """The noise score "match": by hand, of one class too, and told by nothing that comes later."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
 from made import fails
 
-from zsntta_cli import Detector
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.match import match, matched
 
@@ -50,29 +48,6 @@ def test_a_stream_is_scored_by_its_past_alone(bias):
         ]
         expected = 1 / (1 + np.exp(1.5 * np.array(z)))
     np.testing.assert_allclose(found.noise_score, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("bias", [None, -12.0])
-@pytest.mark.parametrize("method", ["zs-clip", "cull", "adand"])
-def test_a_detector_scores_as_a_replay_and_goes_on_from_a_pickle(method, bias):
-    stream = data(injected=0)
-    text, rows = stream.text_features, stream.image_features
-
-    def fresh(**more):
-        return Detector(text, 20.0, method=method, bias=bias, **{"score": "match", **more})
-
-    found = fresh().update(rows)
-    if method == "zs-clip":
-        np.testing.assert_allclose(found.score, matched(stream, bias).noise_score, atol=1e-6)
-    sure = found.top_score
-    np.testing.assert_allclose(sure.sum(axis=1), 1, atol=1e-5)  # of all classes, by softmax still
-    half = fresh()
-    half.update(rows[:90])
-    again = pickle.loads(pickle.dumps(half))
-    assert again.bias == bias
-    np.testing.assert_array_equal(again.update(rows[90:]).score, found.score[90:])
-    judged = fresh().predict(rows[:5])
-    assert judged.score.shape == (5,)
 
 
 def import_cats(zsntta, tmp_path, *more):
