@@ -15,8 +15,8 @@ from zsntta_cli.cli.options import (
     EncoderOptions,
     Names,
     argument,
-    method_settings,
     option,
+    single_settings,
 )
 from zsntta_cli.cli.values import cached_sets
 from zsntta_cli.errors import DatasetError, SettingsError, counted, printable, short
@@ -188,14 +188,10 @@ def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
     from zsntta_cli.detection.inputs import check_method
 
     check_method(method)
-    of_all, own = method_settings(texts)
+    of_all, own = single_settings(texts)
     if others := [name for name in own if name != method]:
         raise SettingsError(f"--set is of {others[0]}, and {method} decides here.")
-    axes = {**of_all, **own.get(method, {})}
-    for name, several in axes.items():
-        if len(several) > 1:
-            raise SettingsError(f"--set {name.replace('_', '-')} has several values, must be one.")
-    return {name: value for name, (value,) in axes.items()}
+    return {**of_all, **own.get(method, {})}
 
 
 def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | None) -> None:

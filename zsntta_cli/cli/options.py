@@ -201,6 +201,23 @@ def method_settings(
     return of_all, own
 
 
+def single_settings(
+    texts: Sequence[str] | None,
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The values of --set, as of `method_settings`, where a setting has one.
+
+    Raises:
+        SettingsError: one has several, or what is wrong there.
+    """
+    of_all, own = method_settings(texts)
+    for axes in (of_all, *own.values()):
+        for name, several in axes.items():
+            option_ = name.replace("_", "-")
+            check(len(several) == 1, f"--set {option_} has several values, must be one.")
+            axes[name] = several[0]
+    return of_all, own
+
+
 # Options and groups of several commands.
 
 ENCODER = setting(EncoderChoice, "folder", autocompletion=values.cached_encoders)

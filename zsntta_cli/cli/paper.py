@@ -16,8 +16,8 @@ from zsntta_cli.cli.options import (
     KeepingOptions,
     Names,
     argument,
-    method_settings,
     option,
+    single_settings,
 )
 from zsntta_cli.cli.output import (
     FORM,
@@ -80,9 +80,15 @@ class RowOptions:
 
         check_choice("preset", self.preset, tuple(PRESETS))
         choice, seeds = encoder.choice(), tuple(map(int, dict.fromkeys(self.seed or ())))
+        of_all, of_one = single_settings(self.own)
+        own = dict[str, dict[str, Any]]()
+        for method in dict.fromkeys((*METHODS, *of_one)):
+            of_method = {name: v for name, v in of_all.items() if name in declared(method)}
+            if values := of_method | of_one.get(method, {}):
+                own[method] = values
         wishes = Wishes(
             root, choice if encoder.names_model else None, choice.precision, self.preset, seeds,
-            cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own),
+            cached_prompt(self.prompt) if self.prompt else "", own,
             tuple(dict.fromkeys(self.method or ())), self.ood_items,
         )  # fmt: skip
         if self.ood_items and not any(self.ood_items.glob("*/*.txt")):
@@ -93,26 +99,6 @@ class RowOptions:
         for added in wishes.methods:
             check_method(added)
         return wishes
-
-
-def _own_values(texts: Names) -> dict[str, dict[str, Any]]:
-    """The values of --set by method, one a setting.
-
-    Raises:
-        SettingsError: a text of another form, or several values of a setting.
-    """
-    of_all, own = method_settings(texts)
-    values: dict[str, dict[str, Any]] = {}
-    for method in dict.fromkeys((*METHODS, *own)):
-        of_method = {name: given for name, given in of_all.items() if name in declared(method)}
-        for name, given in {**of_method, **own.get(method, {})}.items():
-            if len(given) > 1:
-                raise SettingsError(
-                    f"{name.replace('_', '-')} is given {len(given)} values: a table has one of "
-                    "each setting."
-                )
-            values.setdefault(method, {})[name] = given[0]
-    return values
 
 
 def paper(
