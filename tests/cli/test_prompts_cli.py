@@ -42,4 +42,4 @@ def test_clips_ensembles_have_names(zsntta, tiny):
     assert "zsntta extract --dataset shapes --model tiny --prompt clip-7" in lacking.stderr
     tuned = zsntta("simulate", "--method", "tpt", "--ratio", "0", "--prompt", "clip-cars", *TINY)
     assert tuned.exit_code == 2
-    assert "prompt 'clip-cars' stands for several templates: give one text with {}" in tuned.stderr
+    assert "prompt 'clip-cars' stands for several templates: specify one text" in tuned.stderr

@@ -174,7 +174,7 @@ def test_dirichlets_are_as_correlated_as_the_reference(concentration):
 
 @pytest.mark.parametrize(("orders", "words"), [
     (("dirichlet", "dirichlet:", "dirichlet:0", "dirichlet:-1", "dirichlet:nan", "dirichlet:1e9",
-      "dirichlet:x", "parts", "parts:0", "parts:1.5", "parts:-1"), "must be as"),
+      "dirichlet:x", "parts", "parts:0", "parts:1.5", "parts:-1"), "must look like"),
     (("", "shufled", "shuffled:1", "class:0.1", ":0.1"), "must be one of: shuffled"),
 ])  # fmt: skip
 def test_an_order_that_there_is_not(orders, words):

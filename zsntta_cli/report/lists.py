@@ -219,7 +219,7 @@ def setting_rows(name: str) -> list[Row]:
     method, rows = METHODS[name], []
     for declared in method.fields().values():
         said, (kind, _) = declared.metadata, value_type(declared)
-        within = said.get("within") or {bool: "true, false", str: "a text"}.get(kind, "")
+        within = said.get("within") or {bool: "true, false", str: "text"}.get(kind, "")
         value = method.defaults.get(declared.name, declared.default)
         rows.append({
             "setting": option_name(declared), "default": said.get("shown") or _text(value),

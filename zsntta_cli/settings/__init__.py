@@ -1,4 +1,4 @@
-"""Settings of the encoder, the stream and the threshold: the only place of their defaults.
+"""Settings of the encoder, the stream and the threshold, and the only place for their defaults.
 
 options.py has the declaration of a setting, and prompts.py has prompts and word lists.
 """
@@ -39,14 +39,14 @@ def hub_folder(model: str) -> Path | None:
 class EncoderChoice(Settings):
     """An encoder, by open_clip's names; the default is the paper's main one (Sec. 5.1)."""
 
-    panel = "On which features"
+    panel = "Features"
 
     model: str = option("ViT-B-16", "open_clip model name; 'tiny' is the embedded encoder.")
     pretrained: str = option(
-        OPENAI, "Weights: open_clip tag, path of a checkpoint, or 'none' (random)."
+        OPENAI, "Weights: open_clip tag, path to a checkpoint, or 'none' (random)."
     )
     precision: str = option(
-        FP32, "Precision of the encoder; amp is the released code's autocast.", choices=PRECISIONS
+        FP32, "Precision of the encoder. amp is the released code's autocast.", choices=PRECISIONS
     )
     folder: str | None = option(  # of features that an unknown encoder made elsewhere
         None, "Folder name of the encoder's features.", name="encoder", shown="the model's, or all"
@@ -59,14 +59,14 @@ class EncoderChoice(Settings):
         if own:
             if self.pretrained not in (OPENAI, own):
                 raise SettingsError(
-                    f"pretrained is '{self.pretrained}', but {self.model} brings its own weights: "
-                    f"leave it out."
+                    f"pretrained is '{self.pretrained}', but {self.model} has its own weights: "
+                    f"omit it."
                 )
             object.__setattr__(self, "pretrained", own)
 
     @property
     def has_own_weights(self) -> bool:
-        """Whether the model brings its weights, so that `pretrained` says nothing."""
+        """Whether the model has its own weights, so that `pretrained` has no effect."""
         return self.pretrained in (_EMBEDDED, _CHECKPOINT)
 
     @property
@@ -84,7 +84,7 @@ class EncoderChoice(Settings):
 
     @property
     def options(self) -> str:
-        """The options of the command line that name it, none for the default one."""
+        """The command-line options that select it; empty for the default encoder."""
         words = []
         for f in dataclasses.fields(self):
             value = getattr(self, f.name)
@@ -94,7 +94,7 @@ class EncoderChoice(Settings):
 
     @property
     def file(self) -> str:
-        """The path of the file that `pretrained` is; empty for a tag."""
+        """The path in `pretrained` if it is a file; empty for a tag."""
         return self.pretrained if Path(self.pretrained).is_file() else ""
 
 
@@ -111,7 +111,7 @@ def known_folders() -> Mapping[str, EncoderChoice]:
 
 
 def is_tiny(folder: str) -> bool:
-    """Whether a folder is that of the embedded encoder's features, in any precision."""
+    """Whether a folder has the embedded encoder's features, in any precision."""
     name, dash, precision = folder.partition("-")
     return name == TINY and (precision in PRECISIONS if dash else True)
 
@@ -124,34 +124,34 @@ class MachineSettings(Settings):
 
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …")
     workers: int = option(  # for each device
-        min(os.cpu_count() or 1, 16), "Threads that read images.", within=Range(least=1)
+        min(os.cpu_count() or 1, 16), "Number of threads that read images.", within=Range(least=1)
     )
 
 
 @dataclass(frozen=True)
 class ExtractSettings(MachineSettings):
-    """How and where images are encoded: `batch_size` and `store` alone can change features."""
+    """How and where images are encoded; only `batch_size` and `store` can change features."""
 
     batch_size: int = option(
-        128, "Images in an encoder pass: the last bits of features depend on it.",
+        128, "Images per encoder pass. It affects the last bits of features.",
         within=Range(least=1),
     )  # fmt: skip
-    skip_broken: bool = option(False, "Leave unreadable images out.")
+    skip_broken: bool = option(False, "Skip unreadable images.")
     overwrite: bool = option(False, "Replace files made from other images.")
     store: str = option(
-        FLOAT16, "Type of the features in the file; float32 takes twice the space.", choices=STORES
+        FLOAT16, "Type of the features in the file. float32 takes twice the space.", choices=STORES
     )
     features_dir: Path = option(FEATURES, "Folder of the feature files.")  # noqa: RUF009
 
 
 @dataclass(frozen=True)
 class LiveSettings(MachineSettings):
-    """The settings by which live methods find images and the encoder; they change no decision."""
+    """Where live methods find images and the encoder; these settings change no decision."""
 
     panel = "Live methods"
 
     data_root: Path = option(DATA, "Folder of the data sets.")  # noqa: RUF009
-    datasets: tuple[str, ...] = option((), "NAME=PATH of a set's images.", name="dataset")
+    datasets: tuple[str, ...] = option((), "Path to a set's images, as NAME=PATH.", name="dataset")
     weights: str = ""  # the path of the file of weights, if it has moved
 
     def __post_init__(self) -> None:
@@ -179,7 +179,7 @@ def parse_ratio(text: str) -> Ratio:
     """Parse a ratio.
 
     Raises:
-        SettingsError: the text is no ratio.
+        SettingsError: the text is not a ratio.
     """
     if text == NATURAL:
         return NATURAL
@@ -191,12 +191,12 @@ def parse_ratio(text: str) -> Ratio:
 
 
 def ood_share(ratio: Ratio) -> float:
-    """The OOD share that a ratio asks for; nan where it depends on the sets, as for `natural`."""
+    """The OOD share of a ratio; nan if it depends on the sets, as for `natural`."""
     return float("nan") if isinstance(ratio, str) else ratio
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """A ratio as messages show it, which can be typed."""
+    """A ratio as messages show it and as it can be typed."""
     return ratio if isinstance(ratio, str) else f"{ratio:.4g}"
 
 
@@ -215,7 +215,7 @@ _PARTS = r"[1-9]\d{0,5}"
 
 
 def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
-    """Parse the name of an order: the name, and the concentration or the parts of one with any.
+    """Parse the name of an order: the name, and its concentration or number of parts, if any.
 
     Raises:
         SettingsError: there is no such order.
@@ -226,13 +226,13 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
         return name, ()
     if name == PARTS:
         if not re.fullmatch(_PARTS, rest):
-            raise SettingsError(f"order is {short(ascii(text))}, must be as {PARTS}:15.")
+            raise SettingsError(f"order is {short(ascii(text))}, must look like {PARTS}:15.")
         return name, (int(rest),)
     if name != DIRICHLET:
         raise unknown("order", text, ORDERS)
     concentration = float(rest) if re.fullmatch(_CONCENTRATION, rest) else math.nan
     if not (0 < concentration <= _LARGEST_CONCENTRATION or math.isinf(concentration)):
-        raise SettingsError(f"order is {short(ascii(text))}, must be as {DIRICHLET}:0.1.")
+        raise SettingsError(f"order is {short(ascii(text))}, must look like {DIRICHLET}:0.1.")
     return name, (concentration,)
 
 
@@ -261,7 +261,7 @@ class StreamSettings(Settings):
         shown="gaussian for adand, none for others",
     )
     noise_every: int = option(
-        8, "M: one injected noise image after M samples.", within=Range(least=1)
+        8, "M: one injected noise image after every M samples.", within=Range(least=1)
     )
     placement: str = option(
         "periodic", "Where injected noise goes: after every M-th sample, or anywhere.",
@@ -269,19 +269,19 @@ class StreamSettings(Settings):
     )  # fmt: skip
     ood_fill: str = option(
         "repeat",
-        "If there are too few OOD images: repeat them, or cap the ratio.",
+        "If there are too few OOD images, repeat them or cap the ratio.",
         choices=("repeat", "cap"),
     )
     ood_items: str = option(
-        "", "Folder of lists of the OOD images to take: ODDS/ID_OOD.txt (docs/streams.md)."
+        "", "Folder with lists of the OOD images to use: ODDS/ID_OOD.txt (docs/streams.md)."
     )
-    rounded_odds: bool = option(False, "Round the OOD:ID odds to two digits: 0.33, not 1/3.")
+    rounded_odds: bool = option(False, "Round the OOD:ID odds to two decimals: 0.33, not 1/3.")
     swapped_names: bool = option(  # as in the released code; it concerns no other set
         False,
-        "Exchange the names of Food-101's cheesecake and cheese plate, as the released code does.",
+        "Swap the names of Food-101's cheesecake and cheese plate, as the released code does.",
     )
     limit: int | None = option(
-        None, "Use only so many samples from the beginning.", within=Range(least=1)
+        None, "Use only the first samples, up to this number.", within=Range(least=1)
     )
 
     def __post_init__(self) -> None:
@@ -301,7 +301,7 @@ class ThresholdSettings(Settings):
     )
     fixed: float | None = option(
         None,
-        "A fixed ID score, or 'adaptive'.",
+        "A fixed threshold on the ID score, or 'adaptive'.",
         within=Range(least=0, most=1),
         name="threshold",
         shown="adaptive",
@@ -312,15 +312,15 @@ class ThresholdSettings(Settings):
     )
     queue: int = option(  # Sec. 5.1
         512,
-        "N_q: scores from which the threshold is found.",
+        "N_q: number of scores that determine the threshold.",
         within=Range(least=1, most=LARGEST_QUEUE),
     )
     criterion: str = option(
         "otsu",
-        "Criterion of the threshold: weighted by size, or Eq. 3 to the letter.",
+        "Threshold criterion: weighted by size, or literally Eq. 3.",
         choices=("otsu", "unweighted"),
     )
     degenerate: str = option(
-        "hold", "If no split is valid: hold the last threshold, or use zero.",
+        "hold", "If no split is valid, hold the last threshold or use zero.",
         choices=("hold", "zero"),
     )  # fmt: skip

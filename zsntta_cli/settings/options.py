@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from zsntta_cli.errors import SettingsError, short, unknown
 
-_KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (str, "a text")}
+_KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (str, "text")}
 
 # What lists all names of a kind, where a line cannot.
 _LISTING = {
@@ -28,7 +28,7 @@ LARGEST_SCALE = 1e6  # of logits, which must be numbers in single precision; CLI
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a number may take: `least` and `most` belong to it, `above` and `below` not.
+    """The values that a number may take, with `least` and `most`, without `above` and `below`.
 
     Each side has at most one of its two bounds, and the lower side has one.
     """

@@ -63,7 +63,7 @@ def prompt_template(prompt: str) -> str:
         if other := re.fullmatch(_OTHER_MARK, template):
             meant = f"{other[1]}{{}}{other[3]}"
             raise SettingsError(
-                f"prompt '{short(prompt)}' has {other[2]} in place of {{}}: write '{short(meant)}'."
+                f"prompt '{short(prompt)}' has {other[2]} instead of {{}}: write '{short(meant)}'."
             )
         raise SettingsError(
             f"prompt '{short(prompt)}' is neither one of {', '.join([*PROMPTS, *ensembles()])} nor "
@@ -73,10 +73,10 @@ def prompt_template(prompt: str) -> str:
 
 
 def cached_prompt(prompt: str) -> str:
-    """The key of class features in a feature file, of a prompt or of PHOTOS.
+    """The key of the class features of a prompt, or of PHOTOS, in a feature file.
 
     Raises:
-        SettingsError: the text is no prompt.
+        SettingsError: the text is not a prompt.
     """
     return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
 
@@ -93,7 +93,7 @@ def ensemble_name(templates: Sequence[str]) -> str:
 
 
 def templates_of(name: str) -> list[str]:
-    """The templates that a key of text features stands for: itself, or those joined in it."""
+    """The templates that a key of text features stands for: itself, or those it joins."""
     if name.startswith(ENSEMBLE) and name in ensembles():
         return ensembles()[name]
     parts = name.split(_AND)
@@ -101,7 +101,7 @@ def templates_of(name: str) -> list[str]:
 
 
 def prompt_label(prompt: str) -> str:
-    """A prompt as tables show it: long ones are the first template, a count and a digest."""
+    """A prompt as tables show it: a long one as its first template, a count and a digest."""
     if len(prompt) <= _LONGEST_LABEL or len(templates_of(prompt)) == 1:
         return prompt
     first, *rest = templates_of(prompt)
@@ -117,7 +117,7 @@ def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
     """
     if "{}" not in template:
         raise SettingsError(
-            f"prompt '{short(template)}' stands for several templates: give one text with {{}}."
+            f"prompt '{short(template)}' stands for several templates: specify one text with {{}}."
         )
     return [template.format(name.replace("_", " ")) for name in class_names]
 
@@ -161,9 +161,9 @@ def set_of(words: str) -> str | None:
 
 
 def lists_of(words: str) -> dict[str, str]:
-    """The built-in lists that a name stands for, a set's or only one, with their prompts.
+    """The built-in lists that a name stands for, those of a set or only one, with their prompts.
 
-    For a user's list there are none.
+    A user's list gives none.
     """
     if words in WORD_SETS:
         return WORD_SETS[words].prompts
