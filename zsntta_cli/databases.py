@@ -1,4 +1,4 @@
-"""SQLite files that several processes share: how they are recognised, made and changed."""
+"""SQLite files that several processes share: how they are recognised, created and changed."""
 
 import contextlib
 import errno
@@ -19,24 +19,24 @@ _PAUSE = 0.05
 
 @dataclass(frozen=True)
 class DatabaseKind:
-    """A kind of database file: the numbers by which it is recognised, and its tables."""
+    """A kind of database file: the numbers that identify it, and its tables."""
 
     application: int  # SQLite's application_id: other programs' databases have another one
     format: int  # another one is another version's
     tables: Mapping[str, str]  # the columns of each table, by its name
 
     def is_made(self, database: sqlite3.Connection, path: Path) -> bool:
-        """Whether the database has tables already.
+        """Whether the database already has tables.
 
         Raises:
-            StoreError: the tables are another program's, or of another format.
+            StoreError: the tables belong to another program, or have another format.
         """
         with transaction(database, "BEGIN"):  # all three answers are of one moment
             [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             [application] = database.execute("PRAGMA application_id").fetchone()
             [version] = database.execute("PRAGMA user_version").fetchone()
         if tables and application != self.application:
-            raise StoreError(f"{path} is a database of another program.")
+            raise StoreError(f"{path} is another program's database.")
         if tables and version != self.format:
             raise StoreError(f"{path} was made by another version of zsntta: name another file.")
         return bool(tables)
@@ -52,10 +52,10 @@ class DatabaseKind:
 
 
 def why_no_locks(folder: Path) -> str:
-    """Why files of a folder cannot be locked, as SQLite must; empty if they can.
+    """Why files in a folder cannot be locked, as SQLite requires; empty if they can.
 
-    Network file systems may lack POSIX locks. SQLite calls that a disk error, or waits a minute.
-    A folder in which nothing can be written is not asked.
+    Network file systems may lack POSIX locks. SQLite reports a disk error, or waits a minute.
+    A folder without write permission is not checked.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -71,7 +71,7 @@ def why_no_locks(folder: Path) -> str:
 
 @contextlib.contextmanager
 def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Commit all that is done within, or roll all of it back if an error is raised."""
+    """Commit all changes made within, or roll all of them back if an error is raised."""
     database.execute(begin)
     try:
         yield

@@ -1,7 +1,7 @@
 """Errors a user can cause: each is one line, with the command to type where there is one.
 
-The command line exits with 2 on a SettingsError, which the line alone can tell, and with 1 on all
-others.
+The command line exits with 2 on a SettingsError, which is evident from the command alone, and with
+1 on all others.
 """
 
 import difflib
@@ -18,7 +18,7 @@ class ZsnttaError(Exception):
 
 
 class SettingsError(ZsnttaError, ValueError):
-    """A setting out of its range, or two settings that do not go together."""
+    """A setting out of its range, or two settings that exclude each other."""
 
 
 class DatasetError(ZsnttaError):
@@ -26,15 +26,15 @@ class DatasetError(ZsnttaError):
 
 
 class EncoderError(ZsnttaError):
-    """A model or its weights cannot be had."""
+    """A model or its weights cannot be loaded."""
 
 
 class StoreError(ZsnttaError):
-    """A feature file is missing, broken, foreign, or cannot be written."""
+    """A feature file is missing, broken, from another source, or cannot be written."""
 
 
 def unknown(what: str, value: str, choices: Sequence[str], listing: str = "") -> SettingsError:
-    """The error of a name that is none of its choices; `listing` says what lists many of them."""
+    """The error for a name that is not a valid choice; `listing` tells what lists all choices."""
     value, meant = short(value), near(value, choices)
     listed = f": {listing}" if listing and len(choices) > _MOST_NAMES else "."
     if meant and len(choices) > _MOST_NAMES:
@@ -44,13 +44,13 @@ def unknown(what: str, value: str, choices: Sequence[str], listing: str = "") ->
 
 
 def near(value: str, choices: Sequence[str]) -> str:
-    """A question after the one of the choices that is close to a value; nothing where none is."""
+    """A question that suggests the choice closest to a value; empty if none is close."""
     matches = difflib.get_close_matches(value, [str(choice) for choice in choices], 1)
     return f" (did you mean '{matches[0]}'?)" if matches else ""
 
 
 def counted(count: int, what: str, several: str = "") -> str:
-    """A number of things in words; several of them have an s, or another form."""
+    """A count with its noun, whose plural is `several` or adds an s."""
     return f"{count:,} {what if count == 1 else several or f'{what}s'}"
 
 
@@ -61,28 +61,28 @@ def first_of(names: Sequence[str], most: int = _MOST_NAMES) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what a foreign library says; its type's name where it says nothing."""
+    """The first line of a library's error message, or the error's type if it has no message."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if isinstance(error.filename, str) else ""
         return short(f"{error.strerror}{where}", _LINE)
     if isinstance(error, UnicodeDecodeError):
-        return "it is no UTF-8 text"
+        return "it is not UTF-8 text"
     if isinstance(error, json.JSONDecodeError):
         line = f"line {error.lineno:,}, " if error.lineno > 1 else ""
-        return f"it is no JSON at {line}column {error.colno:,}"
+        return f"invalid JSON at {line}column {error.colno:,}"
     lines = str(error).strip().splitlines()
     return short(lines[0], _LINE) if lines else type(error).__name__
 
 
 def short(text: str, most: int = 60) -> str:
-    """A text that is cut where it is long."""
+    """A text, cut if it is too long."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def printable(text: str, kept: str = "") -> str:
-    """A text as a terminal may show it: what would steer it is written out, but for what is kept.
+    """A text that a terminal can show: control characters are escaped, except those in `kept`.
 
-    A line stays one line where no new lines are kept.
+    One line stays one line unless `kept` has newlines.
     """
     if text.isascii() and text.isprintable():
         return text

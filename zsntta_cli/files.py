@@ -1,4 +1,4 @@
-"""Files that are absent or whole, whatever happens while they are written; inputs that end.
+"""Files that are absent or complete, whatever happens during a write; inputs that end.
 
 A file is written under a name that cannot be guessed, opened exclusively and locked, and takes its
 final name once it is durable. A killed writer leaves its file unlocked, and the next writer in the
@@ -23,19 +23,19 @@ _PREFIX, _SUFFIX = ".zsntta-", ".tmp"
 
 
 def checked_path(value: str | Path, what: str) -> Path:
-    """Turn the path that a caller gives into one that the system takes.
+    """Turn a path given by a caller into one that the system accepts.
 
     Raises:
-        SettingsError: the path has a NUL, at which paths end for the system.
+        SettingsError: the path contains NUL, which would end it.
     """
     if "\0" in str(value):
-        raise SettingsError(f"{what} is {str(value)!r}: a path has no NUL.")
+        raise SettingsError(f"{what} is {str(value)!r}: a path cannot contain NUL.")
     return Path(value)
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn a failing write (full disk, no permission) into one clear line."""
+    """Turn a failed write (full disk, no permission) into a one-line error."""
     try:
         yield
     except (OSError, RuntimeError) as error:  # h5py raises RuntimeError where a flush fails
@@ -43,15 +43,15 @@ def writing(path: Path) -> Iterator[None]:
         if isinstance(error.__context__, KeyboardInterrupt):
             raise error.__context__ from None
         reason = getattr(error, "strerror", None) or first_line(error)
-        raise StoreError(f"cannot write {path}: {reason}. What was finished is kept.") from error
+        raise StoreError(f"cannot write {path}: {reason}. Finished work is kept.") from error
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path to write to, which takes the name `path` once finished and durable.
 
-    A symbolic link stays, and its target is written. What exists and is no regular file (a pipe, a
-    device) stays too, and gets the content.
+    A symbolic link stays, and its target is written. An existing pipe or device also stays, and
+    receives the content.
 
     Raises:
         StoreError: the file cannot be written; what was at `path` before is still there.
@@ -71,7 +71,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a small file, whole or not at all."""
+    """Write a small file, completely or not at all."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
 
@@ -93,7 +93,7 @@ def sync(path: Path) -> None:
 
 
 def check_target(path: Path) -> bool:
-    """Whether the target of a write exists and is no regular file.
+    """Whether the target of a write exists and is not a regular file.
 
     Raises:
         StoreError: it is a folder, or cannot be inspected.
@@ -112,7 +112,7 @@ def check_target(path: Path) -> bool:
 def scratch(folder: Path, is_folder: bool = False) -> Iterator[Path]:
     """Make a new file or folder in a folder, and remove it at the end, unless it was renamed.
 
-    It is locked while its writer lives. What killed writers left there is removed first.
+    It is locked while its writer runs. Leftovers of killed writers are removed first.
     """
     _sweep(folder)
     while True:
@@ -155,17 +155,17 @@ def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading; a pipe or a device may never end, or never begin.
 
     Raises:
-        OSError: the file cannot be opened, or is no regular file.
+        OSError: the file cannot be opened, or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise OSError("it is no regular file")
+    raise OSError("it is not a regular file")
 
 
 def input_size(path: Path) -> int:
-    """The size in bytes of a regular file that can be read: OSError if it is none."""
+    """The size in bytes of a readable regular file: OSError if it is not one."""
     with open_regular(path) as file:
         return os.fstat(file.fileno()).st_size
 
@@ -174,7 +174,7 @@ def read_input(path: Path, most: int) -> bytes:
     """Read the bytes of a regular file.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or has more than `most` bytes.
+        OSError: it cannot be read, is not a regular file, or has more than `most` bytes.
     """
     with open_regular(path) as file:
         content = file.read(most + 1)

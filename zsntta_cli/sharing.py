@@ -1,8 +1,8 @@
 """Features in a data set repository of the Hugging Face hub, with the layout of a features folder.
 
-A repository is `ORG/NAME`, or `ORG/NAME@REVISION` with a branch, a tag or a commit. What is pulled
-comes from one commit through the hub's cache on this machine, which resumes what broke off, and
-serves without a network.
+A repository is `ORG/NAME`, or `ORG/NAME@REVISION` with a branch, a tag or a commit. A pull takes
+one commit through the hub's cache on this machine, which resumes interrupted downloads and works
+offline.
 """
 
 import glob
@@ -44,8 +44,8 @@ def _asking(repository: str) -> Iterator[None]:
         yield
     except (errors.RepositoryNotFoundError, errors.LocalTokenNotFoundError) as error:
         raise StoreError(
-            f"the hub has no data set {repository} that you may see or write: its page there says "
-            f"whether it asks for consent, and hf auth login who you are."
+            f"the hub has no data set {repository} that you may read or write: check whether its "
+            f"page asks for consent, and log in with hf auth login."
         ) from error
     except Exception as error:  # of the library, its HTTP client and the system
         raise StoreError(f"cannot reach {repository} on the hub ({first_line(error)}).") from error
@@ -58,13 +58,13 @@ def pull(
     encoder: str | None,
     note: Callable[[str], None],
 ) -> Iterator[tuple[Features, bool]]:
-    """Pull the feature files of some sets, or of all; give each, and whether it is new here.
+    """Pull the feature files of some sets, or of all; yield each, and whether it is new here.
 
-    `note` says where another process has to be waited for.
+    `note` reports that another process is being waited for.
 
     Raises:
-        StoreError: the repository has none of these, a file is not whole, a path has other
-            features, or a folder those of another encoder. Files before it stay.
+        StoreError: the repository has none of these, a file is incomplete, a path already has
+            different features, or its folder has another encoder's. Files pulled before stay.
     """
     from huggingface_hub import snapshot_download
 
@@ -84,13 +84,13 @@ def pull(
             features = replace(store.read(file), path=path)
             if features.name != path.stem:
                 named = short(features.name)
-                raise StoreError(f"the hub has features of '{named}' as {path.stem}.h5.")
+                raise StoreError(f"{path.stem}.h5 on the hub has the features of '{named}'.")
             check_folder(root, path.parent.name, features.identity)
             with locked(path, note):
                 is_new = not path.exists()
                 if not is_new and store.read(path, rows=False).digest != features.digest:
                     raise StoreError(
-                        f"{path} holds other features than these: delete it, or take another "
+                        f"{path} holds different features: delete it, or choose another "
                         f"--features-dir"
                     )
                 if is_new:
@@ -108,29 +108,29 @@ def push(
     without_ids: bool = False,
     may: bool = False,
 ) -> tuple[list[Path], str]:
-    """Publish feature files of `root` beside those that a repository has; return them, the commit.
+    """Add feature files of `root` to a repository; return their paths and the commit.
 
-    Published are some sets, or all, of an encoder, or of all; with their sample ids or numbers in
-    place of these. `may`: the user has read the terms that do not allow it to everybody. The
-    repository is made if need be.
+    These are the files of some sets or of all, of one encoder or of all. `without_ids` replaces
+    their sample ids with numbers. `may` says that the user has read the terms of sets that not
+    everybody may share. The repository is created if necessary.
 
     Raises:
-        StoreError: there are none, the terms of some do not let everybody pass them on, sample ids
-            name folders, or the upload fails.
+        StoreError: there are no such files, the terms of some sets do not let everybody share
+            them, sample ids name folders, or the upload fails.
     """
     from huggingface_hub import HfApi
 
     paths, api = find(root, names, encoder), HfApi()
     if not paths:
         raise StoreError(
-            f"there are no features in {root / (encoder or '')}: type zsntta extract --dataset NAME"
+            f"no features in {root / (encoder or '')}: type zsntta extract --dataset NAME"
         )
     terms = {path.stem: _licence(SetName.parse(path.stem)) for path in paths}
     bound = [f"{name} ({of})" for name, of in terms.items() if not of.startswith(_FREE)]
     if bound and not may:
         raise StoreError(
-            f"the terms of {first_of(bound, _NAMED)} do not say that everybody may pass features "
-            f"on: read them, and add --i-may if you may, or name the others."
+            f"the terms of {first_of(bound, _NAMED)} do not say that everybody may share features: "
+            f"read them, and add --i-may if you may, or name the other sets."
         )
     with scratch(root, is_folder=True) as staging:
         for path in paths:
@@ -155,16 +155,16 @@ def _licence(name: SetName) -> str:
 
 
 def _write_copy(path: Path, copy: Path, without_ids: bool) -> None:
-    """Write a feature file anew for everybody: without places of this machine.
+    """Write a copy of a feature file for everybody, without folders of this machine.
 
-    Without ids, images that were left out are only counted.
+    Without ids, skipped images are only counted.
     """
     features, ids = store.read(path), store.read_sample_ids(path)
     telling = next(filter(names_a_folder, ids), "")
     if telling and not without_ids:
         raise StoreError(
-            f"{path} has sample ids with folders of this machine ('{short(telling)}'): add "
-            f"--without-ids, and they become numbers."
+            f"sample ids in {path} name folders of this machine ('{short(telling)}'): add "
+            f"--without-ids to replace them with numbers."
         )
     source = dict(features.source)
     if without_ids and isinstance(source.get(SKIPPED), list):

@@ -126,7 +126,7 @@ def test_unit_norms_are_noticed(precision):
 def test_a_folder_is_of_one_encoder_and_one_scale():
     imported(savez(features=RAW), logit_scale=50.0)
     other = savez("g.npz", features=np.ones((2, 4)))
-    not_imported("features/imported/pets.h5 is of another encoder (dims is 3, not 4)",
+    not_imported("features/imported/pets.h5 is from a different encoder (dims is 3, not 4)",
                  "--encoder NAME", name="more", features=other, logit_scale=50.0)  # fmt: skip
     not_imported("another encoder (logit_scale is 50.0, not 100.0)", "the same --logit-scale",
                  name="more", features=Path("f.npz"))  # fmt: skip

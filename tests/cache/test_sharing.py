@@ -94,7 +94,7 @@ def test_nothing_is_replaced_or_mixed_in(hub, features, tmp_path):
     (root / "made").mkdir(parents=True)
     shutil.copy(features / "made/birds.h5", root / "made/pets.h5")
     before = (root / "made/pets.h5").read_bytes()
-    with refused("pets.h5 holds other features", error=StoreError):
+    with refused("pets.h5 holds different features", error=StoreError):
         pulled(root, ["pets"])
     assert (root / "made/pets.h5").read_bytes() == before
     (root / "made/pets.h5").unlink()
@@ -150,7 +150,7 @@ def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
         root, "own", ids, {"images": 2, "skipped": ["/home/someone/broken.jpg"]},
         model="local-dir:/home/someone/clip", pretrained="/home/someone/w.pt",
     )  # fmt: skip
-    with refused("sample ids with folders", "--without-ids", error=StoreError):
+    with refused("name folders of this machine", "--without-ids", error=StoreError):
         pushed(root)
     pushed(root, without_ids=True)
     content = (uploads / "made/own.h5").read_bytes()

@@ -87,7 +87,7 @@ def test_extract_counts_what_is_kept_to_make_and_missing(dry, picture_folder):
     assert "2 feature files: 0 kept, 2 to make (shapes, noise-gaussian), 0 missing\n" in made
     text = dry("extract", "--dataset", "cifar10", "--words", "wordnet")
     assert "cifar10, words-wordnet-nouns, words-wordnet-adjectives, noise-gaussian" in text
-    assert "2 missing (lsun, places): zsntta datasets show lsun says where from\n" in text
+    assert "2 missing (lsun, places): zsntta datasets show lsun says where to get it\n" in text
     assert "to fetch: cifar10, svhn, texture: 0.9 GB\n" in text
     text = dry("extract", "--dataset", f"mine={picture_folder}", *TINY)
     assert "2 feature files: 1 kept, 1 to make (mine), 0 missing\n" in text

@@ -28,7 +28,7 @@ def test_a_folder_of_ones_own_is_extracted_once_and_simulated(cached, mine):
     assert "note: mine: 12 images, labels of its folders, 2 classes: big_cat, dog" in first.stderr
     assert "mine: zero-shot accuracy " in first.stderr
     assert "hold" not in first.stderr, "its classes lie where they should"
-    assert "12 images, there already" in cached(*mine).stdout
+    assert "12 images, already extracted" in cached(*mine).stdout
     result = cached("simulate", "--method", "zs-clip", "--id", "mine", "--ood", "glyphs", *TINY)
     assert "ID: mine" in result.stdout
 
@@ -43,7 +43,7 @@ def test_a_broken_image_ends_it_or_is_left_out(zsntta, picture_folder, mine):
     assert "mine" not in zsntta("encoders").stdout, "it is no cached set"
     skipping = zsntta(*mine, "--skip-broken")
     assert "11 images" in skipping.stdout
-    assert "1 broken left out: dog/0.jpg" in skipping.stdout
+    assert "skipped 1 broken: dog/0.jpg" in skipping.stdout
 
 
 def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
@@ -113,7 +113,7 @@ def test_an_encoder_is_known_by_its_weights_wherever_they_lie(zsntta, two_checkp
         sets = ("--dataset", "shapes", "--dataset", "glyphs", "--no-partners")
         result = ran(path, "extract", *sets, "--limit", 20, "--noise-count", 5)
         assert result.exit_code == 0, result.output
-        return result.stdout.count("there already")
+        return result.stdout.count("already extracted")
 
     shapes = ("--id", "shapes", "--ood", "glyphs")
     assert extract(one) == 0

@@ -85,7 +85,7 @@ def test_as_shown_is_of_the_sets_identity(pictures, form):
     cosines = (one.image_features.astype(float) * other.image_features).sum(1)
     norms = [np.linalg.norm(f.image_features.astype(float), axis=1) for f in (one, other)]
     assert (cosines / norms[0] / norms[1]).min() > 0.9999
-    assert "there already" in pictures(*EXTRACT, lying_set, "--as-shown").stdout
+    assert "already extracted" in pictures(*EXTRACT, lying_set, "--as-shown").stdout
     fails(pictures(*EXTRACT, lying_set), "as_shown", "--overwrite", stdout=None)
     assert pictures(*EXTRACT, lying_set, "--overwrite").exit_code == 0
     published = features("lying")

@@ -106,7 +106,7 @@ def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
         encoder = json.loads(file.attrs["encoder"])
         file.attrs["encoder"] = np.bytes_(json.dumps({**encoder, "weights_sha256": "other"}))
         reseal(file)
-    said = "features/tiny/glyphs.h5 is of another encoder (weights_sha256 is other, not "
+    said = "features/tiny/glyphs.h5 is from a different encoder (weights_sha256 is other, not "
     fails(cached(*ADAND, "--ood", "glyphs"), said)
     glyphs.write_bytes(glyphs.read_bytes()[:5000])
     fails(cached(*ADAND, "--ood", "glyphs"), "not a whole zsntta feature file")

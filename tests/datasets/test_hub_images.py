@@ -163,7 +163,7 @@ def test_extract_and_a_live_run(zsntta, tmp_path):
     result = zsntta(*extract)
     assert result.exit_code == 0, result.output
     assert store.read(tmp_path / "features/tiny/pets.h5").labels.tolist() == LABELS
-    assert "there already" in zsntta(*extract).stdout
+    assert "already extracted" in zsntta(*extract).stdout
     live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "pets", "--ratio", "0")
     result = zsntta(*live, "--dataset", "pets=hf:./rows")
     assert result.exit_code == 0, result.output

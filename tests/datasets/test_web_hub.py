@@ -51,7 +51,7 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
         }  # fmt: skip
         assert all(name.startswith(REVISION) for name in fetched if name)
         hub.asked.clear()
-        assert "there already" in zsntta(*extract).stdout
+        assert "already extracted" in zsntta(*extract).stdout
         assert "1 to make (wds_cars)" in zsntta(*extract, "--overwrite", "--dry-run").stdout
         assert not hub.asked
     result = zsntta("datasets", "get", CARS)

@@ -128,7 +128,7 @@ def test_features_of_another_encoder_are_refused(folder, passes, encoded):
     given = Encoding(EncoderChoice(folder="tiny"), Path("features"), "cpu", 1, Notes())
     assert given.identity["model"] == "tiny", "a folder by its name is the encoder that made it"
     sql("UPDATE kept SET words = replace(words, 'fp32', 'fp16') WHERE kind = 'encoder'")
-    with refused("is of another encoder (precision is fp16", error=StoreError):
+    with refused("is from a different encoder (precision is fp16", error=StoreError):
         encoded(folder)
 
 

@@ -139,9 +139,9 @@ def test_all_sets_are_embedded_under_prompts_of_their_own(cached, few):
     assert len(cached_words("cma").class_names) == 5
     names = store.read(Path("features/tiny/shapes.h5")).texts
     assert set(names) == {PROMPT, NOUN_PROMPT, WORD_SETS["csp"].class_prompt}
-    assert result.stderr.count("class names as the word lists have them, too: ") == 1
+    assert result.stderr.count("class names with the word lists' prompts: ") == 1
     again = cached(*EXTRACT, "wordnet", "--words", "csp", "--words", "cma", "--words", "drawn")
-    assert again.stdout.count("there already") == len(lists)
+    assert again.stdout.count("already extracted") == len(lists)
     assert "class names" not in again.stderr
 
 
@@ -177,6 +177,6 @@ def test_a_built_in_name_goes_before_a_file_and_no_other_list_takes_it(zsntta, f
     assert zsntta(*EXTRACT, "wordnet").exit_code == 0
     assert "apple" not in cached_words("wordnet-nouns").class_names
     for spec in ("./wordnet", "csp=wordnet", "wordnet-nouns=wordnet"):
-        fails(zsntta(*EXTRACT, spec), "is a built-in word list: give yours a name, as mine=FILE.")
+        fails(zsntta(*EXTRACT, spec), "is a built-in word list: name yours, as in mine=FILE.")
     assert zsntta(*EXTRACT, "mine=./wordnet").exit_code == 0
     assert cached_words("mine").class_names == ("apple",)

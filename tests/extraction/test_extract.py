@@ -73,8 +73,8 @@ def test_a_file_of_other_images_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
     before = path.read_bytes()
     changed = replace(glyphs(20), fingerprint="other pixels")
-    for images, said in ((glyphs(30), "images is 20, not 30"), (changed, "names, sizes")):
-        with refused(f"is of another set ({said}", "--overwrite replaces it"):
+    for images, said in ((glyphs(30), "images is 20, not 30"), (changed, "file names, sizes")):
+        with refused(f"is from a different set ({said}", "--overwrite replaces it"):
             extractor().dataset(images)
         assert path.read_bytes() == before
     assert extractor(overwrite=True).dataset(glyphs(30)).images == 30
@@ -84,9 +84,9 @@ def test_a_file_of_another_encoder_or_type_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
     before, other = path.read_bytes(), extractor()
     other._request = {**other._request, "weights_sha256": "another"}
-    with refused("is of another encoder"):
+    with refused("is from a different encoder"):
         other.dataset(glyphs(20))
-    with refused("of another set (type is float16, not float32)", "--overwrite replaces it"):
+    with refused("from a different set (type is float16, not float32)", "--overwrite replaces it"):
         extractor(store="float32").dataset(glyphs(20))
     assert path.read_bytes() == before
     assert extractor(store="float32", overwrite=True).dataset(glyphs(20)).encoded == 20
@@ -160,7 +160,7 @@ def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))  # stands in for a full disk
     try:
-        with pytest.raises(StoreError, match=r"^cannot write .*What was finished is kept\.$"):
+        with pytest.raises(StoreError, match=r"^cannot write .*Finished work is kept\.$"):
             extractor().dataset(glyphs())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -67,7 +67,7 @@ def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(ext
     path = made(extractor, tmp_path, 2, glyphs())
     again = extractor(tmp_path, encoder=None)
     assert again.dataset(glyphs(), [PROMPT], (1, 2)).encoded == 0, "no encoder is needed"
-    with refused("is of another set (images is 70, not 40)", "--overwrite replaces it"):
+    with refused("is from a different set (images is 70, not 40)", "--overwrite replaces it"):
         extractor(tmp_path).dataset(glyphs(40), [PROMPT], (1, 2))
     assert store.read(part_path(path, 1, 2)).source == glyphs().identity()
 
@@ -92,14 +92,16 @@ def test_what_is_not_joined(extractor, tmp_path, tiny):
     second = part_path(path, 2, 3)
     content = second.read_bytes()
     for said, fingerprint, options in (
-        ("(names, sizes", "other", {}),
+        ("(file names, sizes", "other", {}),
         ("(batch-size is 7, not 8)", "", {"batch_size": 7}),
         ("(type is float32, not float16)", "", {"store": "float32"}),
     ):
         images = replace(glyphs(), fingerprint=fingerprint or glyphs().fingerprint)
         other = extractor(tmp_path / said, **options).dataset(images, (), (2, 3))
         second.write_bytes(other.path.read_bytes())
-        with refused(f"{second} is of another extraction {said}", "remove the part that is wrong"):
+        with refused(
+            f"{second} is from a different extraction {said}", "remove the part that is wrong"
+        ):
             join_parts(path)
     second.write_bytes(content[:-100])
     with refused("is not a whole zsntta feature file"):
@@ -124,7 +126,7 @@ def test_on_the_command_line(zsntta, pets):
     assert zsntta("cache", "join", "pets").exit_code == 0
     digests = {store.read(Path(f"{root}/tiny/pets.h5")).digest for root in ("whole", "features")}
     assert len(digests) == 1
-    assert "there already" in zsntta(*command, "--noise", "none").stdout
+    assert "already extracted" in zsntta(*command, "--noise", "none").stdout
 
 
 # --- the same as tasks of Ray

@@ -39,7 +39,7 @@ def test_built_in_sets_stand_in_and_all_of_the_paper_is_foreseen(zsntta, tmp_pat
         "noise-uniform", "noise-salt-and-pepper", "noise-poisson",
     }  # fmt: skip
     again = zsntta("extract", "--paper", *TINY, "--limit", "40")
-    assert again.stdout.count("there already") == len(there)
+    assert again.stdout.count("already extracted") == len(there)
     missing = zsntta("paper", "17", *TINY).stderr
     assert "missing" not in missing
 

@@ -181,7 +181,7 @@ def test_files_that_are_no_store(tmp_path, zsntta):
     other.close()
     for path, said in (
         ("none", "there are no kept results at none"), ("text", "text: file is not a database"),
-        ("other", "other is a database of another program"), ("folder", "it is a folder"),
+        ("other", "other is another program's database"), ("folder", "it is a folder"),
         ("pipe", "pipe is no regular file"),
     ):  # fmt: skip
         fails(zsntta("records", "list", "--records", path), said)

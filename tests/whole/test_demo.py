@@ -47,7 +47,7 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
     again = live.stdout.partition("With live")[0]
     assert sorted(numbers(again)) == sorted(numbers(table)), "the same table, in one block"
     assert live.stdout.endswith(NEXT_STEPS + "\n")
-    assert live.stderr.count("there already") == 6
+    assert live.stderr.count("already extracted") == 6
     assert "on the first 24 samples of each stream" in live.stdout
     for method in ("tent", "sotta", "tpt", "adand+tent"):
         assert re.search(rf"│ {re.escape(method)}[° ]", live.stdout)

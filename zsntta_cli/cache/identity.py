@@ -29,7 +29,7 @@ _SHOWN = 3  # names of classes in a line
 
 
 def is_level_known(identity: Mapping[str, Any]) -> bool:
-    """Whether it is known how far an encoder's logits of fitting texts stand above any text's."""
+    """Whether it is known how far an encoder's logits of fitting texts exceed those of others."""
     model = str(identity.get("model")).removesuffix("-quickgelu")
     return model in _LEVEL_KNOWN and identity.get("pretrained") == _OPENAI
 
@@ -39,13 +39,13 @@ def difference(
 ) -> str:
     """The first of `keys` whose values differ, in words; empty if all agree.
 
-    A model in a folder counts as the same model when the folder has moved.
+    A model in a folder stays the same model when the folder is moved.
     """
     for key in keys:
         here, there = one.get(key), other.get(key)
         if here != there and without_place(here) != without_place(there):
             if key == "digest":  # of a source
-                return "names, sizes, labels or classes of files are others"
+                return "file names, sizes, labels or classes differ"
             return f"{key} is {short(str(here))}, not {short(str(there))}"
     return ""
 
@@ -57,19 +57,19 @@ def check_same(
     keys: Iterable[str] = SAME_ENCODER,
     *,
     what: str = "encoder",
-    then: str = "delete it, or take another --features-dir",
+    then: str = "delete it, or choose another --features-dir",
 ) -> None:
-    """Refuse the file at `path`, which says `one`, beside something that says `other`.
+    """Refuse the file at `path` with the facts `one` where `other` is expected.
 
     Raises:
-        StoreError: they differ in one of `keys`; `then` is what the user can do.
+        StoreError: they differ in one of `keys`; `then` tells what the user can do.
     """
     if differs := difference(one, other, keys):
-        raise StoreError(f"{path} is of another {what} ({differs}): {then}.")
+        raise StoreError(f"{path} is from a different {what} ({differs}): {then}.")
 
 
 def without_place(model: Any) -> Any:
-    """The name of a model, without the folders of the machine it lies on."""
+    """The name of a model, without the folders of its machine."""
     if isinstance(model, str) and (folder := hub_folder(model)):
         return f"{CHECKPOINT}./{folder.name}"
     if isinstance(model, str) and model.startswith(_LOCAL_DIR):
@@ -86,9 +86,9 @@ def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overlap(id_set: "Features", ood_set: "Features") -> str:
-    """What two sets have in common, as a clause: all images, or names of classes; else nothing.
+    """What two sets share, as a clause: all images, or class names; empty if nothing.
 
-    Images that some classes alone share are not looked for: that would need all rows.
+    Single shared images are not detected: that would need all rows.
     """
     if id_set.digest and id_set.digest == ood_set.digest:
         return "have the same images"
@@ -116,9 +116,9 @@ ENCODING = {  # libraries that encode images and class names, by module, with th
 
 
 def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) -> dict[str, Any]:
-    """What features made by this process may depend on, beside their encoder and images.
+    """What features made by this process may depend on, besides their encoder and images.
 
-    `distributions` are the libraries that make them, by name, with the names of their packages.
+    `distributions` are the libraries that make them: package names by library name.
     """
     from importlib import metadata  # takes 20 ms, and no replay needs it
 

@@ -1,4 +1,4 @@
-"""Encode data sets, which gives feature files."""
+"""Encode data sets into feature files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,13 +30,13 @@ def extract(
     store: str = "float16",
     reporter: "Reporter | None" = None,
 ) -> "list[Extracted]":
-    """Encode data sets once, as `zsntta extract` does: known ones, NAME=PATH, or from the hub.
+    """Encode data sets once, as `zsntta extract` does: known sets, NAME=PATH, or the hub's.
 
     Return the result for each set, in order; its `path` is the feature file. Without a `reporter`
     nothing is printed.
 
     Raises:
-        ZsnttaError: the error that the command would end with.
+        ZsnttaError: the error with which the command would end.
     """
     from zsntta_cli.extraction import plan
     from zsntta_cli.files import checked_path
@@ -44,7 +44,7 @@ def extract(
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
     for name in (*sets, *words):
-        checked_path(name, "what is to be extracted")
+        checked_path(name, "a set or word list")
     wanted = plan.ExtractPlan(
         sets, checked_path(data_root, "data_root"), tuple(words), limit, tuple(prompts),
         None if noise is None else tuple(noise), noise_count, partners, as_shown=as_shown,

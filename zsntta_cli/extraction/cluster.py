@@ -1,7 +1,7 @@
 """Make the parts of a set as tasks of a Ray cluster, one on each GPU if there are GPUs.
 
 A task is a command `extract --part` in another process, which writes the part's file itself. All
-machines share the folder in which the command was typed.
+machines share the folder where the command was run.
 """
 
 import os
@@ -49,8 +49,8 @@ def extract_on_ray(
                 yield part
         except ray.exceptions.RayError as error:
             raise EncoderError(
-                f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
-                f"command resumes."
+                f"the Ray cluster failed ({last_line(error)}): finished work is kept; run the same "
+                f"command to resume."
             ) from error
     [spec] = plan.datasets
     path = feature_path(settings.features_dir, folder_name(choice), str(SetName.parse(spec)))
@@ -60,7 +60,7 @@ def extract_on_ray(
 def _parts(
     plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings, of: int | None
 ) -> Iterator[Extracted]:
-    """The parts, in the order in which they end."""
+    """The parts, in the order in which they finish."""
     import ray
     import torch
 
@@ -68,7 +68,7 @@ def _parts(
     gpus, threads = int(resources.get("GPU", 0)), torch.get_num_threads()
     if settings.device.startswith("cuda") and not gpus:
         raise EncoderError(
-            f"device is '{settings.device}', but the Ray cluster has no GPU: --device cpu."
+            f"device is '{settings.device}', but the Ray cluster has no GPU: use --device cpu."
         )
     if gpus and not settings.device.startswith("cpu"):
         device, needs, workers = "cuda:0", {"num_gpus": 1}, gpus  # the only GPU a worker sees
@@ -103,7 +103,7 @@ def _make_part(
 ) -> Extracted | ZsnttaError:
     """Make one part in a worker; an error that a user can fix is returned.
 
-    Scripts are loaded by being unpickled; `folder` is that in which the command was typed.
+    Unpickling loads the scripts; `folder` is where the command was run.
     """
     wait_passively()
     import torch  # not before its environment is set
@@ -114,7 +114,7 @@ def _make_part(
     except OSError as error:
         return DatasetError(
             f"a worker has no folder {folder} ({error.strerror}): the workers must share the "
-            f"folder in which the command is typed."
+            f"folder where the command is run."
         )
     try:
         return extract_part(*job, Reporter(), part)

@@ -21,7 +21,7 @@ def check_installed() -> None:
 def connected() -> Iterator[None]:
     """Connect to the Ray cluster at RAY_ADDRESS, or to one that no other machine can reach.
 
-    A connection that this process has already is taken, and left as it is.
+    An existing connection of this process is used, and stays open.
 
     Raises:
         SettingsError: Ray is not installed. EncoderError: there is no cluster.
@@ -45,7 +45,7 @@ def connected() -> Iterator[None]:
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise EncoderError(
                 f"no Ray cluster at '{address}' ({last_line(error)}): set RAY_ADDRESS, or unset it "
-                f"for one on this machine alone."
+                f"to use this machine alone."
             ) from error
         yield
     finally:  # leave the cluster, or stop the one on this machine
@@ -54,9 +54,9 @@ def connected() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _on_the_loopback() -> Iterator[None]:
-    """Make a Ray that starts listen at 127.0.0.1 only, with all of its processes.
+    """Make Ray and all of its processes listen on 127.0.0.1 only while it starts.
 
-    Otherwise it would listen at every address, and run what anybody sends it.
+    Otherwise it would listen on every address, and run whatever anybody sends it.
     `_node_ip_address="127.0.0.1"` alone has no effect: Ray replaces it by the machine's own
     address.
     """
@@ -76,7 +76,7 @@ def _on_the_loopback() -> Iterator[None]:
 
 
 def last_line(error: Exception) -> str:
-    """The last line of an error: Ray's errors are long, and end with what a task raised."""
+    """The last line of an error: Ray's errors are long, and end with the task's own error."""
     return str(error).strip().splitlines()[-1] if str(error).strip() else repr(error)
 
 

@@ -1,7 +1,7 @@
-"""Encode a data set into a feature file: once, resumable, one process at a time for each file.
+"""Encode a data set into a feature file: once, resumably, one process at a time for each file.
 
-The bounds of batches do not depend on where an earlier run stopped, or on the part of a set that is
-made: a resumed extraction and joined parts have the features of an uninterrupted one.
+The bounds of batches depend neither on where an earlier run stopped nor on the part of a set that
+is made: a resumed extraction and joined parts have the features of an uninterrupted one.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts, class_prompts_beside, templates_of
 
-_REPLACE = "--overwrite replaces it, --features-dir DIR puts the new one elsewhere"
+_REPLACE = "--overwrite replaces it, --features-dir DIR writes elsewhere"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def summary(extracted: Extracted) -> str:
     unit = "word" if extracted.features.kind == WORDS else "image"
     what = counted(extracted.images, unit)
     if not extracted.encoded:
-        return f"{extracted.path}: {what}, there already"
+        return f"{extracted.path}: {what}, already extracted"
     rate = extracted.encoded / extracted.seconds if extracted.seconds else 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, else KiB
     line = (
@@ -93,7 +93,7 @@ def summary(extracted: Extracted) -> str:
         f"peak memory {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MiB"
     )
     if extracted.skipped:
-        line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"
+        line += f"; skipped {len(extracted.skipped)} broken: {', '.join(extracted.skipped)}"
     return line
 
 
@@ -130,11 +130,11 @@ class Extractor:
     ) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
 
-        Or a part of it, by its number from 1 and how many there are: whole batches, so that its
-        bits are the set's. The first one gets the text features.
+        `part` extracts one part of the set, by its number from 1 and the number of parts. Parts are
+        whole batches, so that joined they equal the set. The first part gets the text features.
 
         Raises:
-            DatasetError: an image is broken. StoreError: its file is of another set or encoder.
+            DatasetError: an image is broken. StoreError: its file has a different set or encoder.
         """
         path = self._path(images.name)
         if part:
@@ -149,7 +149,7 @@ class Extractor:
         """Extract a pool of at least `count` noise images of the encoder's image size.
 
         Raises:
-            StoreError: its file is of another encoder.
+            StoreError: its file is from a different encoder.
         """
         path = self._path(noise_name(noise_type))
         with self._writing(path):
@@ -170,10 +170,10 @@ class Extractor:
     ) -> Extracted:
         """Embed a word list: a feature file without images, whose class names are the words.
 
-        They are embedded in batches under each template; what a stopped run has finished is reused.
+        They are embedded in batches under each template; an interrupted run is resumed.
 
         Raises:
-            StoreError: its file is of another list or encoder.
+            StoreError: its file is from a different list or encoder.
         """
         path, started, encoded = self._path(words_name(name)), time.monotonic(), 0
         words = limited_words(every := read(), limit)
@@ -220,7 +220,7 @@ class Extractor:
         ]  # fmt: skip
         if lacking:
             names = ", ".join(file.name for file in lacking)
-            self.reporter.note(f"class names as the word lists have them, too: {names}")
+            self.reporter.note(f"class names with the word lists' prompts: {names}")
         for file in lacking:
             with self._writing(file.path):
                 self._with_texts(store.read(file.path), prompts)
@@ -317,8 +317,8 @@ class Extractor:
         unfinished = Unfinished(_rows_path(path), of, self.encoder.embed_dim, dtype)
         if unfinished.has_others:
             self.reporter.note(
-                f"{path.stem}: what a stopped run had finished is made again: it is of another "
-                f"encoder, --batch-size or number of threads, or of other images."
+                f"{path.stem}: starting over: an interrupted run had a different encoder, "
+                f"--batch-size, number of threads or images."
             )
         # Features depend on their batch in the last bits.
         done = unfinished.done
@@ -344,8 +344,8 @@ class Extractor:
         unfinished = self._begun(path, {"source": source}, len(chosen), size, self.settings.store)
         if done := unfinished.done:
             self.reporter.note(
-                f"note: {images.name}: {done:,} of {len(chosen):,} images are encoded already, by "
-                f"a run that was stopped"
+                f"note: {images.name}: {done:,} of {len(chosen):,} images were already encoded by "
+                f"an interrupted run"
             )
         # Before the images, which may take hours: a refusal would come behind them.
         for template in itertools.chain.from_iterable(map(templates_of, templates)):
@@ -355,7 +355,7 @@ class Extractor:
         features = unfinished.rows
         readable = ~np.isnan(features[:, 0])
         if not readable.any() and len(chosen):
-            raise DatasetError(f"not one image of '{images.name}' could be read.")
+            raise DatasetError(f"no image of '{images.name}' could be read.")
         texts = self._texts(images.name, images.class_names, templates)
         skipped = tuple(itertools.compress(chosen.sample_ids, ~readable))
         source |= {**images.facts, **({SKIPPED: skipped} if skipped else {})}
@@ -390,9 +390,7 @@ class Extractor:
                 with np.errstate(over="ignore"):
                     rows[is_readable] = self.encoder.encode_pixels(pixels)
             if not np.isfinite(rows[is_readable]).all():
-                raise EncoderError(
-                    f"the encoder gives features that are not finite in {settings.store}."
-                )
+                raise EncoderError(f"the encoder's features are not finite in {settings.store}.")
             yield rows
 
 

@@ -1,4 +1,4 @@
-"""The work of `zsntta extract`: sets, word lists, noise images and OOD partners in turn."""
+"""The work of `zsntta extract`: sets, word lists, noise images, then OOD partners."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -61,7 +61,7 @@ class ExtractPlan:
 
     @cached_property
     def names(self) -> tuple[SetName, ...]:
-        """What is said of its sets, where each is named once."""
+        """The parsed names of its sets."""
         return tuple(map(SetName.parse, self.datasets))
 
 
@@ -80,14 +80,15 @@ def extract(
     reporter: Reporter,
     failures: Failures | None = None,
 ) -> Iterator[Extracted]:
-    """Extract all sets of a plan, one by one: named sets, words, noise images, partners.
+    """Extract all sets of a plan, one after the other: named sets, words, noise images, partners.
 
-    With `failures`, what cannot be read, fetched or held in memory is put there, and the others go
-    on. A partner that cannot be had is left out with a note.
+    With `failures`, a set that cannot be read, fetched or held in memory is recorded there, and the
+    other sets follow. A partner that is not available is skipped with a note.
 
     Raises:
-        DatasetError: a name is no known set; this is raised before anything is encoded.
-        EncoderError: the model's name is misspelt, or its weights are no file; raised before, too.
+        DatasetError: a set is unknown; raised before anything is encoded.
+        EncoderError: the model's name is misspelt, or its weights are not a file; raised before
+            anything is encoded.
     """
     check_named(choice)
     for called in plan.names:
@@ -99,7 +100,7 @@ def extract(
             extracted = step.make(extractor)
         except _OF_ONE_SET as error:
             if step.is_partner and isinstance(error, DatasetError):
-                reporter.note(f"left out: {error}")
+                reporter.note(f"skipped: {error}")
             elif failures is None:
                 raise
             else:
@@ -118,23 +119,24 @@ def extract_part(
     reporter: Reporter,
     part: tuple[int, int],
 ) -> Extracted:
-    """Extract a part of the one set of a plan, by its number from 1 and how many there are.
+    """Extract a part of the only set of a plan, by its number from 1 and the number of parts.
 
     Raises:
-        DatasetError: an image is broken. StoreError: the part's file is of another set or encoder.
+        DatasetError: an image is broken.
+        StoreError: the part's file is from a different set or encoder.
     """
     [called] = plan.names
     return _extract_set(called, plan, Extractor(choice, settings, reporter), part)
 
 
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
-    """Lines that count the feature files of a plan, and name what is to make, to fetch and missing.
+    """Count the feature files of a plan, and name those to make, to fetch and missing, in lines.
 
-    A line on gigabytes of sets follows where there are some to fetch. Nothing is read.
+    If sets are to be fetched, another line has their gigabytes. Nothing is read.
 
     Raises:
-        DatasetError: a set is not known.
-        EncoderError: a path of weights is no file.
+        DatasetError: a set is unknown.
+        EncoderError: a path of weights is not a file.
     """
     check_named(choice)
     folder, kept, to_make, missing = folder_name(choice), 0, list[str](), list[str]()
@@ -160,7 +162,7 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
         for what, names in (("to make", to_make), ("missing", missing))
     ]
     total = counted(kept + len(to_make) + len(missing), "feature file")
-    where = f": zsntta datasets show {missing[0]} says where from" if missing else ""
+    where = f": zsntta datasets show {missing[0]} says where to get it" if missing else ""
     lines = [f"{settings.features_dir / folder}: {total}: {kept} kept, {', '.join(parts)}{where}"]
     if megabytes:
         lines.append(f"to fetch: {', '.join(megabytes)}: {sum(megabytes.values()) / 1000:.1f} GB")
@@ -215,10 +217,10 @@ def _named_words(spec: str) -> tuple[str, Path]:
     name, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
     if parsed.path and not re.fullmatch(r"[\w.-]+", name):
         raise DatasetError(
-            f"'{name}' cannot name a word list: take letters, digits, '.', '_' or '-'."
+            f"'{name}' cannot name a word list: use letters, digits, '.', '_' or '-'."
         )
     if lists_of(name):
-        raise DatasetError(f"'{name}' is a built-in word list: give yours a name, as mine=FILE.")
+        raise DatasetError(f"'{name}' is a built-in word list: name yours, as in mine=FILE.")
     return name, path
 
 
@@ -244,7 +246,7 @@ def _extract_set(
     name, prompts = images.name, plan.prompts
     note(f"note: {account(images)}")
     if DEEP in images.reading:
-        note(f"note: {name}: images of more than 8 bits are brought to 8.")
+        note(f"note: {name}: images with more than 8 bits are reduced to 8.")
     for text in (*images.notes, *twins(images.class_names, images.folder_names)):
         note(f"note: {name}: {text}")
     if (images.labels >= 0).any() and not images.class_names:
@@ -257,7 +259,7 @@ def _extract_set(
         if images.templates:
             prompts = (*prompts, ensemble_name(images.templates))
             note(
-                f"{name}: {len(images.templates)} prompt templates of its own, whose features are "
-                f"averaged ('{short(prompts[1])}'), beside '{prompts[0]}'."
+                f"{name}: the features of its own {len(images.templates)} prompt templates are "
+                f"averaged ('{short(prompts[1])}'), besides '{prompts[0]}'."
             )
     return extractor.dataset(limited(images, plan.limit), [*dict.fromkeys(prompts)], part)
