@@ -2,6 +2,7 @@
 
 import re
 
+import huggingface_hub
 import pytest
 from made import TINY
 
@@ -77,6 +78,14 @@ def test_paper(dry, tmp_path):
     assert "more runs are live: --live runs them" in dry("paper", "2")
     assert counts(dry("paper", "--all", *TINY))[0] > 10
     assert not (tmp_path / "fig2.pdf").exists()
+
+
+@pytest.mark.parametrize(("place", "said"), [(None, "to be downloaded; "), ("w", "cached\n")])
+def test_extract_says_whether_the_weights_are_at_hand(dry, monkeypatch, place, said):
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: place)
+    text = dry("extract", "--dataset", "cifar10")
+    assert f"weights 'openai' of ViT-B-16: {said}" in text
+    assert "weights" not in dry("extract", "--dataset", "cifar10", "--pretrained", "none")
 
 
 def test_extract_counts_what_is_kept_to_make_and_missing(dry, picture_folder):

@@ -326,14 +326,39 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     if not tag:
         weights = "" if ":" in model else f" with weights '{name}'"
         return f"cannot load {model}{weights} ({reason})."
+    return f"cannot download the weights '{name}' of {model}: {_by_hand(model, tag)} ({reason})."
+
+
+def _by_hand(model: str, tag: Mapping[str, Any]) -> str:
+    """How to get a tag's weights in a browser, and how to name the file then."""
     (repository, file), url = _place(tag), str(tag.get("url", ""))
     own = model.removesuffix(_QUICK_GELU) + _QUICK_GELU * bool(tag.get("quick_gelu"))
     openai = f", or {url} and type --model {model} --pretrained PATH" * ("openai" in url)
     return (
-        f"cannot download the weights '{name}' of {model}: get {file} from "
-        f"https://huggingface.co/{repository} and type --model {own} --pretrained PATH{openai} "
-        f"({reason})."
+        f"download {file} from https://huggingface.co/{repository} and type --model {own} "
+        f"--pretrained PATH{openai}"
     )
+
+
+def foreseen(choice: EncoderChoice) -> str:
+    """One line on whether a tag's weights are in the hub's cache; no network is asked.
+
+    It is empty for a model that brings its weights, for a file and for random ones.
+
+    Raises:
+        EncoderError: the model has no such tag.
+    """
+    is_tag = not choice.has_own_weights and not choice.file and ":" not in choice.model
+    if not is_tag or choice.pretrained == RANDOM_WEIGHTS:
+        return ""
+    import huggingface_hub
+
+    tag = _tag(choice)
+    named = f"weights '{choice.pretrained}' of {choice.model}"
+    if isinstance(huggingface_hub.try_to_load_from_cache(*_place(tag)), str):
+        return f"{named}: cached"
+    by_hand = _by_hand(choice.model, tag)
+    return f"{named}: to be downloaded; for a machine without a network, {by_hand}"
 
 
 # --- Before anything is loaded ---

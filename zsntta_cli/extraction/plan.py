@@ -14,7 +14,7 @@ from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, account, limited
 from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, read_words
-from zsntta_cli.encoders.weights import check_named
+from zsntta_cli.encoders.weights import check_named, foreseen
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.progress import Reporter
@@ -132,7 +132,7 @@ def extract_part(
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
     """Count the feature files of a plan, and name those to make, to fetch and missing, in lines.
 
-    If sets are to be fetched, another line has their gigabytes. Nothing is read.
+    Further lines have the gigabytes of sets to fetch, and say whether the weights are cached.
 
     Raises:
         DatasetError: a set is unknown.
@@ -166,6 +166,8 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     lines = [f"{settings.features_dir / folder}: {total}: {kept} kept, {', '.join(parts)}{where}"]
     if megabytes:
         lines.append(f"to fetch: {', '.join(megabytes)}: {sum(megabytes.values()) / 1000:.1f} GB")
+    if to_make and (weights := foreseen(choice)):
+        lines.append(weights)
     return lines
 
 
