@@ -154,18 +154,20 @@ MISFITS = [
     ({"features": RAW.astype(float) * 1e60}, "4 features are not finite (the first in row 0)"),
     (changed("features", 1, 0), "1 features are zero (the first in row 1)"),
     ({"labels": LABELS[:3]}, "'labels' is int64 (3,), must be whole numbers (4)"),
-    ({"labels": np.eye(4, dtype=int)}, "is int64 (4, 4)"),
-    ({"labels": LABELS.astype(float)}, "is float64 (4,)"),
-    ({"labels": LABELS - 2}, "labels are -2 to 0, must be 0 to 2, or -1 for none"),
+    ({"labels": np.eye(4, dtype=int)}, "is int64 (4, 4), must be whole numbers (4): .ravel() of a"),
+    ({"labels": LABELS.astype(float)}, "must be whole numbers (4): save .astype('int32')"),
+    ({"labels": LABELS - 2}, "labels are -2 to 0, must be counted from 0 to 2, or -1"),
     ({"labels": LABELS + 1}, "labels are 1 to 3"),
     ({"class_names": np.array(["a", "", "c"])}, "'class_names' must be texts of one line each"),
     ({"class_names": np.array(["a", "\x1b[2J", "c"])}, "of one line each"),
     ({"class_names": np.array(["a", "\ud800", "c"])}, "of one line each"),
     ({"class_names": np.arange(3)}, "'class_names' is int64 (3,), must be texts"),
     ({"class_names": np.array(NAMES[:2])}, "'text_features' is float32 (3, 3), must be"),
-    ({"text_features": TEXT[:, :2]}, "'text_features' is float32 (3, 2), must be"),
+    ({"text_features": TEXT[:, :2]}, "numbers (3, 3): transpose what has columns"),
     (changed("text_features", 2, 0), "have norms other than 1"),
     ({"sample_ids": np.array(["a"])}, "'sample_ids' is <U1 (1,)"),
+    ({"generic_text": np.ones(2, np.float32)}, "'generic_text' is float32 (2,), must be"),
+    ({"generic_text": np.ones(3, np.float32)}, "the generic text's norm is 1.73"),
     ({"templates": np.array(["a", PROMPT])}, "'text_features_1' is"),
     ({"normalized": np.array(True)}, "is marked as normalised, but norms are not 1"),
     ({"encoder": np.array('{"logit_scale": -1}')}, "its logit scale is -1"),
@@ -321,6 +323,20 @@ def test_a_round_trip_is_equal_to_the_bit_and_names_no_folder_but_in_ids(without
     own, _ = imported("pets.npz", "own", root="back", encoder="x", logit_scale=7.0, prompt=ART)
     assert own.identity["logit_scale"] == 7.0
     assert own.texts[ART].features.tobytes() == before.texts[ART].features.tobytes()
+
+
+def test_a_generic_text_is_exported_and_imported_with_its_words():
+    """Also of the text file; without its source it is called imported."""
+    mean = np.array([0.5, 0.25, 0], np.float32)
+    made(generic=mean, generic_source="all words")
+    export()
+    after, _ = imported("pets.npz", root="back", encoder="enc")
+    assert np.array_equal(after.generic, mean)
+    assert (after.generic_source, problems(after.path)) == ("all words", [])
+    text = savez("text.npz", text_features=TEXT[:2], generic_text=mean / 2)
+    other, _ = imported("pets.npz", "own", root="back", encoder="x", text=text)
+    assert np.array_equal(other.generic, mean / 2)
+    assert other.generic_source == "imported"
 
 
 def test_what_is_not_exported():

@@ -61,10 +61,15 @@ def test_after_a_live_run_all_streams_are_replayed_in_processes_without_torch(zs
     assert json.loads(replayed.stdout)[0]["device"] == CACHED_ANSWERS
 
 
-def test_answers_are_listed(zsntta):
+def test_answers_are_listed_and_those_on_other_features_named(zsntta):
     extract(zsntta)
     assert zsntta(*LIVE).exit_code == 0
     assert "shapes, answers of TPT" in zsntta("cache", "list").stdout
+    assert zsntta("cache", "verify").exit_code == 0
+    extract(zsntta, "--overwrite", limit=7)
+    result = zsntta("cache", "verify", "shapes")
+    assert result.exit_code == 1
+    assert "has answers on other features than shapes.h5 has now" in result.stdout
 
 
 def answers(path):

@@ -1,5 +1,6 @@
 """Folders of images, NAME=PATH: their classes and names, what is left out, and what is said."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,22 @@ def test_folders_are_read_as_words_and_it_is_said(tmp_path, folders, names):
     assert list(with_class_names(images, tmp_path / "n.txt").class_names) == list(folders)
 
 
+@pytest.mark.parametrize("form", ["{}", "class_{}", "{}.th"])
+def test_numbered_folders_are_in_the_order_of_their_numbers(tmp_path, form):
+    folders = [form.format(i) for i in range(12)]
+    place(tmp_path, *(f"{folder}/1.png" for folder in folders))
+    images = load(tmp_path)
+    assert list(images.folder_names or images.class_names) == folders
+
+
+def test_labels_from_1_take_names_from_the_first_line(tmp_path):
+    images = load(place(tmp_path, "set/1.png", "set/2.png") / "set")
+    (tmp_path / "n.txt").write_text("cat\ndog\n")
+    named = with_class_names(replace(images, labels=np.array([2, 1])), tmp_path / "n.txt")
+    assert (named.labels.tolist(), list(named.class_names)) == ([1, 0], ["cat", "dog"])
+    assert "labels count from 1, which is 'cat'" in said(named)
+
+
 def test_folders_that_are_numbers_are_in_their_order_and_take_names_in_it(tmp_path):
     place(tmp_path, *(f"set/{i}/1.png" for i in range(1, 13)))
     names = [f"word{chr(97 + i)}" for i in range(12)]
@@ -140,6 +157,7 @@ def test_folders_that_are_numbers_are_in_their_order_and_take_names_in_it(tmp_pa
 
 @pytest.mark.parametrize("names", [
     ("Crane", "dog", "crane"), ("big cat", "dog", "big_cat"), ("BigCat", "dog", "Big-cat"),
+    ("Mango 0", "dog", "mango_1"),
 ])  # fmt: skip
 def test_classes_with_one_name_are_said(names):
     [line] = twins(names)

@@ -91,12 +91,12 @@ def test_a_label_column_that_is_named_gives_labels_or_says_that_it_has_none(
 
 
 @pytest.mark.parametrize("beside", [lambda png: png, lambda png: {"bytes": png, "path": None}])
-def test_files_as_bytes_are_images_where_their_column_is_named(tmp_path, beside):
+def test_files_as_bytes_are_images_and_a_column_called_label_has_labels(tmp_path, beside):
     """As pandas and polars write them."""
     content = [beside(encoded(pixels, "png")) for pixels in PIXELS]
     rows = library.Dataset.from_dict({"file": content, "label": LABELS})
     rows.to_parquet(tmp_path / "t.parquet")
-    images = load(f"hf:{tmp_path}:train?image=file&label=label")
+    images = load(f"hf:{tmp_path}:train")
     assert images.labels.tolist() == LABELS
     np.testing.assert_array_equal(np.asarray(images.read(3)), PIXELS[3])
 

@@ -1,6 +1,7 @@
 """Lists beside images: each form, where its images lie, and what is refused."""
 
 import json
+import unicodedata
 
 import pytest
 from PIL import Image
@@ -58,6 +59,21 @@ def test_labels_that_count_from_1_are_taken_for_what_they_are(pictures):
     images = read(pictures / "ones.csv", "path,label,class_name\n0.png,2,dog\n1.png,1,cat\n")
     assert images.labels.tolist() == [1, 0]
     assert list(images.class_names) == ["cat", "dog"]
+
+
+def test_a_name_is_found_in_the_form_that_is_on_disk(pictures):
+    for form, other in (("NFC", "NFD"), ("NFD", "NFC")):
+        name = f"caf\u00e9-{form}.png"
+        Image.new("RGB", (8, 8)).save(pictures / "images" / unicodedata.normalize(form, name))
+        listed = unicodedata.normalize(other, f"images/{name}")
+        images = read(pictures / f"{form}.csv", f"sep=;\npath;label\n{listed};cat\n")
+        assert images.sample_ids == [unicodedata.normalize(form, f"images/{name}")]
+
+
+def test_a_list_of_labels_that_was_not_read_is_named(pictures):
+    (pictures / "images" / "list.csv").write_text("path,label\n0.png,dog\n1.png,cat\n")
+    [note] = load_images(f"mine={pictures}/images", pictures).notes
+    assert "list.csv has labels that are not read: --dataset mine=" in note
 
 
 def test_a_column_is_named_and_names_become_words(pictures):

@@ -2,6 +2,7 @@
 
 import os
 import random
+import unicodedata
 from io import BytesIO
 
 import pytest
@@ -74,6 +75,9 @@ NOTATIONS = {
     "fiftyone.csv": "id,filepath,ground_truth\n" + "".join(f"7,{name},cat\n" for name in NAMES),
     "headless.csv": "".join(f"{name},cat\n" for name in NAMES),
     "rows.jsonl": "".join(f'{{"format": 1, "source": "{name}"}}\n' for name in NAMES),
+    "excel.csv": "sep=;\r\nno;File Name\r\n" + "".join(f"7;{name}\r\n" for name in NAMES),
+    "windows.txt": "".join(name.replace("/", "\\") + "\n" for name in NAMES),
+    "mac.csv": "file\n" + "".join(unicodedata.normalize("NFD", name) + "\n" for name in NAMES),
     "quoted.txt": "".join(f'"{name}"\n' for name in NAMES),
     "powershell.txt": "\r\n".join(NAMES).encode("utf-16"),
 }

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import ANSWERS, locked
-from zsntta_cli.cache.unfinished import Unfinished
+from zsntta_cli.cache.unfinished import Unfinished, said_of
+from zsntta_cli.errors import StoreError
 
 _DIGITS = 12  # digits of the question's digest in a file's name
 
@@ -73,6 +75,19 @@ class AnswerFile:
             new = np.flatnonzero(is_known(answers) & ~is_known(kept))
             rows = np.column_stack([new, answers[new]])
             file.append(np.column_stack([rows, _checksums(rows)]))
+
+
+def problem(path: Path) -> str:
+    """What is wrong with a file of answers; empty if they are on the features beside it."""
+    features = path.with_name(f"{Path(path.stem).stem}.h5")
+    try:
+        said, now = json.loads(said_of(path).read_bytes()), store.read(features, rows=False)
+        is_same = (said["features"], said["images"]) == (now.digest, len(now))
+    except StoreError as error:
+        return str(error)
+    except (OSError, ValueError, LookupError, TypeError):
+        return "does not say what it is of"
+    return "" if is_same else f"has answers on other features than {features.name} has now"
 
 
 def _checksums(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import StoreError, counted, first_of, short
-from zsntta_cli.settings import CHECKPOINT, hub_folder
+from zsntta_cli.settings import CHECKPOINT, hub_folder, known_folders
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
@@ -66,6 +66,20 @@ def check_same(
     """
     if differs := difference(one, other, keys):
         raise StoreError(f"{path} is from a different {what} ({differs}): {then}.")
+
+
+def foreign_model(features: "Features") -> str:
+    """What made features that lie in another encoder's folder, as where one was copied; or nothing.
+
+    It is known of the paper's encoders and the embedded one: others are in their folder, or theirs
+    have another name. Of an imported encoder nothing is known but its name.
+    """
+    made = [features.identity.get(key) for key in ("model", "pretrained", "precision")]
+    known = {f: [c.model, c.pretrained, c.precision] for f, c in known_folders().items()}
+    meant = known.get(features.path.parent.name)
+    is_foreign = made != meant if meant else made in known.values()
+    is_told = made[1] != IMPORTED and (bool(meant) or IMPORTED not in features.source)
+    return short(", ".join(map(str, made))) if is_foreign and is_told else ""
 
 
 def without_place(model: Any) -> Any:

@@ -2,6 +2,7 @@
 
 An export has `image_features` (N, D), `labels` (N,), `sample_ids` (N,), `class_names` (C,), and
 class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order.
+`generic_text` (D,), which not every file has, is the encoder's, and `generic_source` its words.
 `encoder` is a JSON text, the encoder's identity. An import reads these, with the texts of one
 template, or other tools' arrays, whose encoder is only known by the name that the user gives it.
 Nothing is ever unpickled: a file is data, not a program.
@@ -45,8 +46,8 @@ _ALSO = {  # names that other tools have for them
     "features": _ROWS, "targets": _LABELS, "label": _LABELS, "target": _LABELS,
     "classes": _NAMES, "classnames": _NAMES, "text_weights": _TEXT,
 }  # fmt: skip
-_TEMPLATES = "templates"
-_OF_TEXT = (_TEXT, _NAMES, _TEMPLATES)  # beginnings of names
+_TEMPLATES, _GENERIC, _GENERIC_SOURCE = "templates", "generic_text", "generic_source"
+_OF_TEXT = (_TEXT, _NAMES, _TEMPLATES, _GENERIC, _GENERIC_SOURCE)  # beginnings of names
 _KINDS = {"f": "floating-point numbers", "iu": "whole numbers", "US": "texts"}
 _ENDINGS = (".npz", ".npy", ".pt", ".pth", ".safetensors")
 _BARE = ""  # the key of an array whose file gives it none
@@ -166,6 +167,7 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
     labels, names, texts = np.full(count, -1, np.int32), tuple[str, ...](), dict[str, Text]()
+    generic, of_words = None, ""
     if not plan.is_noise:
         names = _lines(held, _NAMES, "C") if _NAMES in held else ()
         if _TEXT in held:
@@ -174,6 +176,10 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
             if not names:
                 names = tuple(f"class {i}" for i in range(len(text.features)))
                 note(f"no class names: called '{names[0]}' … '{names[-1]}'")
+        if _GENERIC in held:
+            generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
+            said = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
+            [of_words] = _lines({_GENERIC_SOURCE: said}, _GENERIC_SOURCE, 1)
         if _LABELS in held:
             labels = _labels(held, count, len(names))
         else:
@@ -188,7 +194,7 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     new = Features(
         path, NOISE if plan.is_noise else DATASET, plan.name, _identity(plan, held, note),
         {"images": count, "imported": [file.name for file in plan.files.values()]},
-        rows, labels, names, texts, normalized=normalized, machine=machine_facts(),
+        rows, labels, names, texts, generic, of_words, normalized, machine_facts(),
     )  # fmt: skip
     if wrong := [*faults(new, every_row=True)]:
         raise StoreError(f"{plan.features} cannot be used: {'; '.join(wrong)}.")
@@ -223,7 +229,8 @@ def _gathered(plan: ImportPlan) -> dict[str, Array]:
             named = ", ".join(f"'{key}'" for key in held) or "nothing"
             raise StoreError(f"{file} holds {named}, must hold '{wanted}': save it so.")
         if wanted == _TEXT:  # in place of the texts beside the features
-            gathered.pop(_TEMPLATES, None)
+            for key in (_TEMPLATES, _GENERIC, _GENERIC_SOURCE):
+                gathered.pop(key, None)
             held = {key: held[key] for key in held if key.startswith(_OF_TEXT)}
         gathered |= held if wanted in (_ROWS, _TEXT) else {wanted: held[wanted]}
     return gathered
@@ -240,9 +247,14 @@ def _checked(held: Arrays, key: str, shape: tuple[int | str, ...], kinds: str = 
     for wanted, length in zip(shape, array.shape, strict=False):
         fits = fits and (isinstance(wanted, str) or wanted == length)
     if not fits:
-        wanted_shape = f"({', '.join(map(str, shape))})"
+        wanted_shape, way = f"({', '.join(map(str, shape))})", ""
+        if array.ndim == 2:
+            rows, column = ": transpose what has columns for rows", ": .ravel() of a column, "
+            way = rows if len(shape) == 2 else f"{column}.argmax(1) of one-hot"
+        elif kinds == "iu" and array.dtype.kind == "f":
+            way = ": save .astype('int32')"
         raise StoreError(
-            f"'{key}' is {array.dtype} {array.shape}, must be {_KINDS[kinds]} {wanted_shape}."
+            f"'{key}' is {array.dtype} {array.shape}, must be {_KINDS[kinds]} {wanted_shape}{way}."
         )
     return array
 
@@ -276,7 +288,8 @@ def _labels(held: Arrays, count: int, classes: int) -> NDArray[np.int32]:
     labels, most = _checked(held, _LABELS, (count,), "iu"), classes - 1 if classes else 2**31 - 1
     if not -1 <= labels.min() <= labels.max() <= most:
         raise StoreError(
-            f"labels are {labels.min()} to {labels.max()}, must be 0 to {most}, or -1 for none."
+            f"labels are {labels.min()} to {labels.max()}, must be counted from 0 to {most}, or -1 "
+            f"for none."
         )
     return labels.astype(np.int32)
 
@@ -346,6 +359,8 @@ def export_features(
         arrays["class_names"] = np.array(features.class_names)
     if texts:
         arrays["templates"] = np.array([text.template for text in texts])
+    if features.generic is not None:
+        arrays |= {_GENERIC: features.generic, _GENERIC_SOURCE: np.array(features.generic_source)}
     with whole_file(target) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
     leading = "" if without_ids else next(filter(names_a_folder, ids), "")

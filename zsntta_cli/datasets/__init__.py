@@ -132,6 +132,9 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
             images = shards.web_dataset(base, [path], name.label)
         else:
             images = folder_set(base, path)
+            if path.is_dir() and (unused := lists.unused_list(path)):
+                way = f"{unused} has labels that are not read: --dataset {base}={unused} takes them"
+                images = replace(images, notes=[*images.notes, way])
         return names_of_folders(images)
     except DatasetError as error:
         raise DatasetError(f"data set '{base}': {error}") from error

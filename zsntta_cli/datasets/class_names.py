@@ -12,6 +12,7 @@ _SHOWN = 3  # names in a note
 _WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
 # 001.Black_footed_Albatross of CUB, n02085620-Chihuahua of Stanford Dogs.
 _NUMBER_BEFORE = re.compile(r"n?\d+[-_. ]+(?=\w)")
+_NUMBER_BEHIND = re.compile(r"(?<=[^\W\d])\d{1,2}$")  # Mango 0, mango_1
 _SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")  # AnnualCrop of EuroSAT, no McDonald
 
@@ -83,7 +84,8 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     """The set with the class names that a file gives.
 
     It has a name a line, in the order of the folders (of their numbers, where they are numbers), or
-    lines of a folder and, behind a tab or a space, its class name.
+    lines of a folder and, behind a tab or a space, its class name. Labels from 1 of a set without
+    names are those of the lines from 1.
 
     Raises:
         DatasetError: no such file, or lines that do not fit the folders.
@@ -95,7 +97,12 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     lines, notes = [line.strip() for line in text.splitlines() if line.strip()], list[str]()
     folders = list(images.folder_names or images.class_names)
     if not folders:  # their labels are numbers
-        folders = [*map(str, range((images.labels + 1).max(initial=len(lines))))]
+        first, last = min(images.labels[images.labels >= 0], default=0), max(images.labels)
+        start = int(first == 1 and last == len(lines))
+        if start:
+            images = replace(images, labels=images.labels - (images.labels > 0))
+            notes.append(f"labels count from 1, which is '{short(lines[0])}'")
+        folders = [*map(str, range(start, max(last + 1, len(lines))))]
     pairs = (re.split(r"[\t ]+", line, maxsplit=1) for line in lines)
     named = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
     if not folders or not named.keys() >= {*folders}:
@@ -113,14 +120,23 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
 
 
 def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
-    """What to say of classes whose names differ in case, spaces or signs alone."""
-    by_letters: dict[str, list[int]] = {}
+    """What to say of classes whose names differ in case, spaces, signs or a count alone."""
+    by_stem: dict[str, dict[str, list[int]]] = {}
     for row, name in enumerate(names):
-        by_letters.setdefault(re.sub(r"[\s_-]+", "", name).casefold(), []).append(row)
-    groups = sorted(by_letters.values(), key=len, reverse=True)[:_SHOWN]
+        letters = re.sub(r"[\s_-]+", "", name).casefold()
+        stem = _NUMBER_BEHIND.sub("", letters)
+        by_stem.setdefault(stem, {}).setdefault(letters.removeprefix(stem), []).append(row)
+    groups = list[list[int]]()
+    for by_number in by_stem.values():
+        counts = {int(number or -1) for number in by_number}
+        is_count = counts in ({*range(len(counts))}, {*range(1, len(counts) + 1)})
+        together = [row for rows in by_number.values() for row in rows]
+        groups += [together] if is_count else by_number.values()
+    groups = sorted(groups, key=len, reverse=True)[:_SHOWN]
     for rows in (rows for rows in groups if len(rows) > 1):
         called = [short(folders[row] if folders else f"{names[row]} at {row}") for row in rows]
         yield (
             f"{len(rows)} classes are called '{short(names[rows[0]])}' "
-            f"({first_of(called, _SHOWN)}) but for spelling, and no prompt tells them apart"
+            f"({first_of(called, _SHOWN)}) but for spelling or a number, and no prompt tells them "
+            f"apart"
         )

@@ -7,7 +7,7 @@ and this the only module that knows it; it runs no code of a data set.
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -26,12 +26,16 @@ _ADDRESS = re.compile(
     r"(/[^:?]+|[^@:?]+)(?:@([^:?]+))?(?::([^:?]+))??(?::((?:[^:?\[]|\[[^\]]*\])+))?(?:\?(.*))?"
 )
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_LABELS = ("label", "labels", "class", "class_name", "category", "target", "cls")  # usual names
+_TELLS = re.compile(r"u?int\d+|(large_)?string")  # types of columns that may tell labels
 _ROWS = 1_000  # whose sizes are looked at, at a time
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 
 
 def hub_images(name: str, address: str) -> ImageSet:
-    """The images of a split, with the labels of its column of classes or of one that is named.
+    """The images of a split, with the labels of its column of classes, of a usual name, or named.
+
+    Where no column is of images, one of files as bytes is taken, as pandas and polars write them.
 
     Raises:
         DatasetError: the library is not there, the set cannot be had, or it has no image column,
@@ -59,23 +63,32 @@ def hub_images(name: str, address: str) -> ImageSet:
             f"{where} cannot be loaded ({type(error).__name__}: {first_line(error)})."
         ) from error
     kinds: Mapping[str, Any] = rows.features
-    label = _column(where, "label", datasets.ClassLabel, kinds, asked)
-    image = _column(where, "image", datasets.Image, kinds, asked)
+    labelled = [c for c, kind in kinds.items() if isinstance(kind, datasets.ClassLabel)]
+    called = [c for c in _LABELS if _TELLS.fullmatch(str(getattr(kinds.get(c), "dtype", "")))]
+    label = _column(where, "label", labelled or called[:1], kinds, asked)
+    pictures = [c for c, kind in kinds.items() if isinstance(kind, datasets.Image)]
+    files = [c for c, kind in kinds.items() if _may_hold_images(kind)]
+    image = _column(where, "image", pictures or files, kinds, asked)
     if image is None:
         raise DatasetError(f"{where} has no column of images: its columns are {', '.join(kinds)}.")
     told = rows.with_format(None)[label][:] if label else [None] * len(rows)
     labels, class_names = labels_told(source, told, getattr(kinds.get(label or ""), "names", ()))
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
-    files = [  # as .png, which may have more than 8 bits: no name tells
+    images = [  # as .png, which may have more than 8 bits: no name tells
         File((f"{i}.png",), size, partial(_content, stored, i, image))
         for i, size in enumerate(_sizes(stored, image))
     ]
-    way = f"no labels: ?label=COLUMN behind it takes a column's, of {', '.join(kinds)}"
+    notes = list[str]()
+    if max(labels, default=-1) < 0 and len(kinds) > 1:
+        unused = [c for c in _LABELS if c in kinds and c != label]
+        notes = [f"the column '{c}' has neither numbers, texts nor classes" for c in unused]
+        notes += [f"the column '{label}' has no label in any row"] if label else []
+        notes.append(f"no labels: ?label=COLUMN behind it takes a column's, of {', '.join(kinds)}")
     return replace(
-        file_set(name, files, labels, class_names),
-        sample_ids=numbered(len(files)),
+        file_set(name, images, labels, class_names),
+        sample_ids=numbered(len(images)),
         facts={HUB: f"{source}@{commit}" if _COMMIT.fullmatch(commit) else source},
-        notes=[way] if max(labels, default=-1) < 0 and len(kinds) > 1 else [],
+        notes=notes,
     )
 
 
@@ -109,15 +122,25 @@ def _rows(
     return builder.as_dataset(split=split), builder.hash or ""
 
 
+def _may_hold_images(kind: Any) -> bool:
+    """Whether a column has files: bytes, or {bytes, path}."""
+    if isinstance(kind, dict):
+        return {"bytes"} <= {*kind} <= {"bytes", "path"} and _may_hold_images(kind["bytes"])
+    return getattr(kind, "dtype", "") in ("binary", "large_binary")
+
+
 def _column(
-    where: str, what: str, kind: type, kinds: Mapping[str, Any], asked: Mapping[str, str]
+    where: str,
+    what: str,
+    typed: Sequence[str],
+    kinds: Mapping[str, Any],
+    asked: Mapping[str, str],
 ) -> str | None:
-    """The column that is asked for, or the only one of a kind; None where there is none.
+    """The column that is asked for, or the only one of a type; None where there is none.
 
     Raises:
         DatasetError: there are several, or not the one that is asked for.
     """
-    typed = [column for column in kinds if isinstance(kinds[column], kind)]
     chosen = [asked[what]] if what in asked else typed
     if len(chosen) > 1 or not kinds.keys() >= {*chosen}:
         raise DatasetError(

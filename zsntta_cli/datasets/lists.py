@@ -1,13 +1,18 @@
 """Lists of images, with labels or without: tables, JSON, OpenOOD's image lists, CoOp's split files.
 
 `--dataset mine=LIST` reads one as a set, and `detect LIST` the paths of one. A row names an image
-and, if it can, its class, by a name or by a number.
+and, if it can, its class, by a name or by a number. Lists are read as spreadsheets, shells and
+programs write them: UTF-16, `;` or tabs between cells, quotes, slashes of Windows, accents of Macs.
 """
 
 import codecs
+import contextlib
 import csv
 import io
 import json
+import os
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +36,7 @@ _LABELS = ("label", "labels", "class", "category", "target", "cls", "classid", "
 _NAMES = ("classname", "labelname", "categoryname")
 _PLACES = ("path", "label", "classname")  # of a row without names, as CoOp's
 _LARGEST = 2**28  # bytes of a list
+_GLANCE = 2**24  # bytes of one that is looked into though nobody named it
 _ABOVE = 2  # folders above the list's, beside which images are looked for
 
 
@@ -61,8 +67,14 @@ def decoded(data: bytes) -> str:
 
 
 def table_rows(text: str) -> list[list[str]]:
-    """The rows of a table, its cells between commas, semicolons or tabs: what its head has."""
-    separator = max(",;\t", key=text.partition("\n")[0].count)
+    """The rows of a table, its cells between commas, semicolons or tabs: what its head has.
+
+    A first line `sep=;` of a spreadsheet says it, too.
+    """
+    head, _, rest = text.partition("\n")
+    separator = max(",;\t", key=head.count)
+    if said := re.fullmatch(r"sep=([,;\t])\s*", head, re.IGNORECASE):
+        text, separator = rest, said[1]
     return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
 
 
@@ -147,6 +159,19 @@ def _number(text: str) -> int | None:
         return None
 
 
+def found(folder: Path, name: str) -> str:
+    """The path of a list as a folder has it; empty where it has none.
+
+    It is searched as written, and in the other forms of the same name: accents composed and not, as
+    Macs write them, and with the slashes of Windows.
+    """
+    for path in (name, name.replace("\\", "/")):
+        for form in (path, *(unicodedata.normalize(kind, path) for kind in ("NFC", "NFD"))):
+            if form and os.path.exists(folder / form):  # False of a NUL and of what is too long
+                return form
+    return ""
+
+
 def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     """The images of a list, in its order, with its labels.
 
@@ -162,8 +187,9 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
         twice = next(path for i, path in enumerate(paths) if path in paths[:i])
         raise DatasetError(f"{path} has two labels for {short(twice)}.")
     lacks = paths
-    for base in _bases(path, all("/" in one for one in paths)):
-        missing = [one for one in paths if not (base / one).is_file()]
+    for base in _bases(path, all("/" in one or "\\" in one for one in paths)):
+        there = [found(base, one) for one in paths]
+        missing = [p for p, at in zip(paths, there, strict=True) if not (base / at).is_file()]
         if not missing:
             break
         lacks = min(lacks, missing, key=len)
@@ -175,10 +201,20 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     labels, class_names = _labelled(path, rows)
     is_elsewhere = base != path.absolute().parent and not Path(paths[0]).is_absolute()
     return replace(
-        with_lists(listed(name, base, paths, labels, class_names), [path]),
+        with_lists(listed(name, base, there, labels, class_names), [path]),
         labels_from=f"list {path.name}" if max(labels) >= 0 else "",
         notes=[f"the images of {path.name} are read from {base}"] if is_elsewhere else [],
     )
+
+
+def unused_list(folder: Path) -> Path | None:
+    """A list with labels of images that lie in a folder, which was read by its folders instead."""
+    for path in sorted(folder.iterdir()):
+        if is_list(path) and path.suffix.lower() != ".txt" and path.stat().st_size < _GLANCE:
+            with contextlib.suppress(DatasetError):
+                if list_set("list", path).labels.max() >= 0:
+                    return path
+    return None
 
 
 def _bases(path: Path, have_folders: bool) -> Iterator[Path]:

@@ -6,6 +6,7 @@ for photos alike.
 """
 
 import os
+import re
 import shlex
 import stat
 import tarfile
@@ -35,6 +36,7 @@ TOOL_FOLDERS = frozenset({
 })  # fmt: skip
 BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
 _KINDS = 6  # endings that a line names
+_NUMBERED = re.compile(r"(\D*)(\d+)((?:\.\D{1,4})?)")  # class folders: 7, class_7, 7.th
 
 # Why a file of the list is left out.
 HIDDEN, HIDDEN_FOLDER = "hidden", "hidden folder"
@@ -169,9 +171,12 @@ def below_shared(files: Sequence[File]) -> list[File]:
 
 
 def in_order(folders: Iterable[str]) -> list[str]:
-    """Class folders in the order of their labels: by number where all are numbers."""
+    """Class folders in the order of their labels: by number where they differ in nothing else."""
     names = sorted(folders)
-    return sorted(names, key=int) if all(map(str.isdecimal, names)) else names
+    numbered = [match for match in map(_NUMBERED.fullmatch, names) if match]
+    if len(numbered) < len(names) or len({(match[1], match[3]) for match in numbered}) > 1:
+        return names
+    return [match[0] for match in sorted(numbered, key=lambda match: int(match[2]))]
 
 
 def _of_folder(top: Path, all_folders: bool) -> Iterator[File]:

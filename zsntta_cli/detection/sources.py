@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import ARCHIVES
-from zsntta_cli.datasets.lists import OF_PHOTOS, read_list
+from zsntta_cli.datasets.lists import OF_PHOTOS, found, read_list
 from zsntta_cli.datasets.shards import expand_braces, is_pattern
 from zsntta_cli.datasets.tree import (
     COMPRESSED,
@@ -172,9 +172,8 @@ def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:
         return [of_file(path)]
     photos = []
     for named, *_ in read_list(path):
-        beside = path.parent / named
-        is_beside = "\0" not in named and not Path(named).exists() and beside.exists()
-        photos.append(_named(str(beside) if is_beside else named))
+        here, beside = found(Path(), named), found(path.parent, named)
+        photos.append(_named(str(path.parent / beside) if beside and not here else here or named))
     return photos
 
 
