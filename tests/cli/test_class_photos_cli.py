@@ -127,7 +127,7 @@ def test_a_set_has_classes_of_its_photos_with_a_scale_of_their_own(photos):
 def test_what_will_not_do_is_one_line(photos):
     tent = ("tent" if word == "zs-clip" else word for word in RUN)
     result = photos(*tent, "--prompt", "photos")
-    fails(result, "tent works on class names or words here", code=2, stdout=None)
+    fails(result, "tent needs class names or words", code=2, stdout=None)
     shutil.rmtree("examples/star")
     fails(photos(*EXTRACT), "examples has no photos of 'star'", stdout=None)
     store.add_texts(store.read(FILE), [Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)])

@@ -115,13 +115,13 @@ def test_folders_of_images(zsntta, picture_folder, tmp_path):
     assert len(scores_of("items.csv")) == 11, "one was left out"
     fails(
         zsntta(*command, *where[:2], "--fresh"),
-        "a live method needs the images of 'theirs', and it is not known where they are: add "
+        "a live method needs the images of 'theirs', whose location is unknown: add "
         "--dataset NAME=PATH", stdout=None,
     )  # fmt: skip
     Image.new("RGB", (30, 30)).save(picture_folder / "dog" / "1.jpg")
     fails(
         zsntta(*command, *where, "--fresh"),
-        "are not those that features/tiny/mine.h5 was made from",
+        "are not the ones that features/tiny/mine.h5 was made from",
         "extract them again with --overwrite\n", stdout=None,
     )  # fmt: skip
 

@@ -57,7 +57,7 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
     result = zsntta("datasets", "get", CARS)
     assert f"{CARS} is of the hub: zsntta datasets verify {CARS} fetches it" in result.stderr
     live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "wds_cars", "--ratio", "0")
-    assert "it is not known where they are" in zsntta(*live).stderr
+    assert "whose location is unknown" in zsntta(*live).stderr
     result = zsntta(*live, "--dataset", CARS)
     assert result.exit_code == 0, result.output
     features = store.read(tmp_path / "features/tiny/wds_cars.h5")

@@ -65,4 +65,4 @@ def test_a_pair_that_is_not_listed_takes_the_settings_of_its_parts(simulate):
     assert (row["method"], row["ratio"], row["settings"]) == ("oodd+bca", "0.25", "oodd_items=64")
     refused = simulate(*command, "--set", "warmup=3")
     assert refused.exit_code == 2
-    assert "warmup is no setting of oodd+bca" in refused.stderr
+    assert "not of oodd+bca" in refused.stderr

@@ -83,8 +83,8 @@ def test_without_its_code_a_run_is_refused_in_a_file_and_counted_in_a_store(
         "a method that is not loaded here. Run them again.\n"
     )
     for command in (("records", "import"), ("cite", "--from"), ("simulate", "--from")):
-        fails(zsntta(*command, path), "the code of the method 'own' is not here", code=1)
-    with pytest.raises(StoreError, match="is not here"):
+        fails(zsntta(*command, path), "the code of the method 'own' is missing", code=1)
+    with pytest.raises(StoreError, match="is missing"):
         read_records(path)
 
 

@@ -72,8 +72,8 @@ def test_what_the_set_lacks_is_left_out_and_said_in_one_line(root):
     assert record.counts["ood"] == 1
     (note,) = (note for note in record.notes if note.kind == "lacking")
     assert note.text == (
-        "The list of 'sky' with 'pets' names 2 images that the set lacks, and the stream goes "
-        "without: sky/9.jpg, sky/8.jpg."
+        "The list for 'sky' with 'pets' names 2 images that the set lacks, so the stream leaves "
+        "them out: sky/9.jpg, sky/8.jpg."
     )
 
 
@@ -103,7 +103,7 @@ def test_each_ratio_has_its_own_list_and_they_are_one_row_a_ratio(root):
         ((), {}, StoreError, "names no image of 'sky'"),
         (("7",), {}, StoreError, "from 0 to 5"),
         (("1",), {"ratio": 0.25}, SettingsError, "0.33/pets_sky.txt"),
-        (("1",), {"ratio": "natural"}, SettingsError, "leave --ood-items out"),
+        (("1",), {"ratio": "natural"}, SettingsError, "omit --ood-items"),
         (("1",), {"ood": "part"}, StoreError, "extract it without --limit"),
     ],
 )

@@ -85,7 +85,7 @@ def test_who_cheats_is_caught(register, cheat, check):
 
 def test_what_differs_first_is_named(register):
     found = register(by_the_mean_of_all)["another future"].evidence
-    assert found.startswith("where items from item 1 on are like no class: item 0: ")
+    assert found.startswith("if the items from 1 on resemble no class: item 0: ")
     assert "became" in found
     assert register(raises)["two runs"].evidence == "it raised IndexError: list index out of range"
 

@@ -46,7 +46,7 @@ def test_in_python_a_note_is_a_warning_and_stands_in_the_record(features, tmp_pa
 
 def test_a_score_without_a_decision_has_its_note_under_accuracies_alone(simulate):
     accuracies = simulate("--method", "max-logit", *PAIR)
-    assert "max-logit gives a score and no decision" in accuracies.stdout
+    assert "max-logit gives a score but no decision" in accuracies.stdout
     assert "no decision" not in simulate("--method", "max-logit", *PAIR, "--report", "ood").stdout
 
 

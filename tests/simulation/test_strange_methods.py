@@ -38,7 +38,7 @@ def test_a_method_that_ends_the_program_is_one_line(features, monkeypatch, code)
     def ends(*given):
         sys.exit(code)
 
-    with pytest.raises(SettingsError, match=rf"mine ends the program, by sys.exit\({code!r}\)"):
+    with pytest.raises(SettingsError, match=rf"mine ends the program with sys.exit\({code!r}\)"):
         replayed(features, monkeypatch, ends)
 
 

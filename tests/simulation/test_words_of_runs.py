@@ -33,7 +33,7 @@ def test_clipn_needs_its_own_text_features(simulate, tmp_path):
     assert result.stderr.endswith(": --set no-text=FILE.npy\n")
     np.save(tmp_path / "no.npy", np.ones((2, 16)))
     result = simulate("--method", "clipn", *PAIR, "--set", "no-text=no.npy")
-    assert "holds an array (2, 16), must be an array (3, 16)" in result.stderr
+    assert "holds an array (2, 16), but must hold an array (3, 16)" in result.stderr
     np.save(tmp_path / "no.npy", np.array([{}], dtype=object))
     result = simulate("--method", "clipn", *PAIR, "--set", "no-text=no.npy")
     assert "cannot read the 'no' text features no.npy" in result.stderr

@@ -1,8 +1,8 @@
 """Is a method honest? Three checks of whole streams that differ in what it must not know.
 
-A method never looks ahead, decides by what images and texts show, not by the places of classes, and
-gives the same result twice. Each entry of CHECKS runs the method on drawn features in memory, and
-names the first item with another decision.
+A method never looks ahead, decides by what images and texts show, not by the order of the classes,
+and gives the same result twice. Each entry of CHECKS runs the method on drawn features in memory,
+and names the first item whose decision differs.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def check_method(method: str | type[Method], **settings: Any) -> list[CheckResul
     """Check a method with some settings: one of METHODS by its name, or a class of your own.
 
     Raises:
-        SettingsError: the method is unknown or no class of a method, or a value is out of range.
+        SettingsError: the method is unknown or not a class of a method, or a value is out of range.
     """
     if isinstance(method, str):
         run = build_run(method, "drawn", "id", "ood", DEFAULT_PROMPT, **settings)
@@ -70,7 +70,7 @@ def check_method(method: str | type[Method], **settings: Any) -> list[CheckResul
 def _outcome(check: str, run: RunSettings) -> Outcome:
     """The outcome of a check; any error of the method is a failure, too."""
     if METHODS[run.method].live:
-        reason = "the method is live: it is given images and an encoder, and these checks features"
+        reason = "the method is live: it needs images and an encoder, but these checks use features"
         return NOT_RUN, reason
     try:
         return CHECKS[check](run)
@@ -89,39 +89,39 @@ def the_future(run: RunSettings) -> Outcome:
     cuts = [cut for cut in sorted(places) if together <= cut < items]
     for cut in cuts:
         others = {
-            "are like no class": drawn.with_another_future(cut, like_classes=False),
-            "are like the classes": drawn.with_another_future(cut, like_classes=True),
+            "resemble no class": drawn.with_another_future(cut, like_classes=False),
+            "resemble the classes": drawn.with_another_future(cut, like_classes=True),
             "are missing": replace(drawn, shown=cut),
         }
         decided = slice(cut // together * together)
         for how, other in others.items():
             before, after = whole.part(decided), other.decisions(run).part(decided)
             if changed := _difference(before, after):
-                return FAILED, f"where items from item {cut:,} on {how}: {changed}"
+                return FAILED, f"if the items from {cut:,} on {how}: {changed}"
             slight += bool(_difference(before, after, share=0))
     if slight > _SLIGHT:
-        return FAILED, f"{slight} of {3 * len(cuts)} other futures change a decision before them"
+        return FAILED, f"{slight} of {3 * len(cuts)} other futures change an earlier decision"
     delay = together - 1
-    late = f"; it is declared to decide up to {counted(delay, 'item')} late" if delay else ""
-    return HELD, f"{len(cuts)} cuts in {items:,} items: two other futures, and none{late}"
+    late = f"; it declares a delay of up to {counted(delay, 'item')}" if delay else ""
+    return HELD, f"{len(cuts)} cuts in {items:,} items, with two other futures and with none{late}"
 
 
 def the_classes(run: RunSettings) -> Outcome:
-    """Decisions stay the same if classes have other places."""
+    """Decisions stay the same if the classes have another order."""
     drawn, order = _Drawn.for_run(run), np.random.default_rng(3).permutation(_CLASSES)
     moved = replace(drawn, text=drawn.text[order], no_text=drawn.no_text[order]).decisions(run)
     moved = replace(moved, class_index=order[moved.class_index].astype(np.int32))
     if changed := _difference(drawn.decisions(run), moved):
-        return FAILED, f"where classes have other places: {changed}"
-    return HELD, f"{_CLASSES} classes in other places, {len(drawn.features):,} items"
+        return FAILED, f"if the classes have another order: {changed}"
+    return HELD, f"{_CLASSES} classes in another order, {len(drawn.features):,} items"
 
 
 def two_runs(run: RunSettings) -> Outcome:
-    """Two runs give the same result to the bit."""
+    """Two runs give the same result, bit for bit."""
     drawn = _Drawn.for_run(run)
     if changed := _difference(drawn.decisions(run), drawn.decisions(run), 0, rtol=0, atol=0):
         return FAILED, f"the second of two runs: {changed}"
-    return HELD, f"{len(drawn.features):,} items, to the bit"
+    return HELD, f"{len(drawn.features):,} items, bit for bit"
 
 
 CHECKS: dict[str, Callable[[RunSettings], Outcome]] = {

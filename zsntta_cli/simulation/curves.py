@@ -29,7 +29,7 @@ ZERO_SHOT = "zero_shot_id_score"  # a column of live runs: the score before adap
 def _drawable(curve: Any) -> Any:
     """Refuse lists of different lengths, points in no order, and classes that are none."""
     if len({len(values) for values in curve.values() if isinstance(values, list)}) != 1:
-        raise ValueError("must be lists of one length")
+        raise ValueError("must be lists of equal length")
     if "names" in curve:
         if max(curve["confused_with"]) >= len(curve["names"]):
             raise ValueError("must have a class, or -1, in confused_with")
@@ -46,7 +46,7 @@ Line = Annotated[dict[str, list[Real | None]], MinLen(2), AfterValidator(_drawab
 
 
 class Histogram(TypedDict):
-    """Counts of ID and of OOD samples in equal cells."""
+    """Counts of ID and of OOD samples in bins of equal width."""
 
     low: Real
     high: Real
@@ -58,9 +58,10 @@ Cells = Annotated[Histogram, AfterValidator(_drawable)]
 
 
 class Classes(TypedDict):
-    """Counts by class: images, those classified right and those called noise, if it decides.
+    """Counts by class: images, how many were classified correctly and how many called noise.
 
-    `confused_with` is the place of the class that most others were taken for; -1: none was.
+    `noise` is missing for a method that does not decide. `confused_with` is the index of the class
+    for which most of the wrongly classified images were taken; -1 if there are none.
     """
 
     names: Annotated[list[str], MinLen(1), MaxLen(MOST_CLASSES)]
@@ -74,8 +75,8 @@ class RunCurves(TypedDict, total=False):
     """What figures draw of a run: the ID score, and its thresholds `zero_shot` and `detector`.
 
     `classes` is what the page shows by class, if there are at most 200. A live method also has the
-    score before adaptation, the difference that this made, and maybe the norms of the gradients,
-    `clean` and `noisy`, at each step.
+    score before adaptation, the difference that adaptation made, and possibly the norms of the
+    gradients, `clean` and `noisy`, at each step.
     """
 
     __pydantic_config__ = {"extra": "forbid"}  # type: ignore[misc]  # noqa: RUF012

@@ -1,8 +1,8 @@
-"""The OOD images of a stream by a list, in place of drawn ones: a line an image.
+"""The OOD images of a stream from a list, one image per line, instead of drawn ones.
 
-The released code of the paper has such lists, as pickles: for each pair and each OOD:ID ratio the
-numbers of the images that take part. Neither they nor pickles are read here; a folder has them as
-texts, ODDS/ID_OOD.txt, such as 0.33/cifar10_svhn.txt.
+The released code of the paper has such lists as pickles: for each pair and each OOD:ID ratio, the
+numbers of the images that take part. Pickles are not read here; a folder has the lists as text
+files, ODDS/ID_OOD.txt, such as 0.33/cifar10_svhn.txt.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _MOST = 2**28  # bytes of a list
 
 @dataclass(frozen=True)
 class ListedItems:
-    """The OOD images that a list names, as far as the set has them."""
+    """The OOD images that a list names and that the set has."""
 
     rows: NDArray[np.int64]  # in the OOD set's file, in the list's order; an image may come again
     lacking: tuple[str, ...]  # lines that name no image of the set
@@ -31,14 +31,14 @@ class ListedItems:
 
 
 def list_path(folder: Path, id_set: str, ood_set: str, ratio: Ratio) -> Path:
-    """Where a folder has the list of a pair at a noise ratio.
+    """Where a folder has the list for a pair at a noise ratio.
 
     Raises:
         SettingsError: the ratio is natural, which takes every image.
     """
     if ratio == NATURAL:
         raise SettingsError(
-            f"ratio is {NATURAL}, which takes all images of both sets: leave --ood-items out."
+            f"ratio is {NATURAL}, which takes all images of both sets: omit --ood-items."
         )
     share = ood_share(ratio)
     pair = f"{SetName.parse(id_set).base}_{SetName.parse(ood_set).base}.txt"
@@ -46,11 +46,11 @@ def list_path(folder: Path, id_set: str, ood_set: str, ratio: Ratio) -> Path:
 
 
 def read_items(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> ListedItems:
-    """Read the list of a pair: images by their sample ids, or by their numbers from 0.
+    """Read the list for a pair: images by their sample ids, or by their numbers from 0.
 
     Raises:
-        SettingsError: there is no list of the pair.
-        StoreError: the list is no text, or names no image of the set.
+        SettingsError: there is no list for the pair.
+        StoreError: the list is not text, or names no image of the set.
     """
     path = list_path(folder, id_set, ood.name, ratio)
     try:
@@ -58,16 +58,16 @@ def read_items(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> Listed
         names = [line.strip() for line in content.decode().splitlines() if line.strip()]
     except FileNotFoundError:
         raise SettingsError(
-            f"--ood-items has no list of '{id_set}' with '{ood.name}' at a ratio of "
-            f"{ratio_text(ratio)}: put one into {path}, a line an image."
+            f"--ood-items has no list for '{id_set}' with '{ood.name}' at a ratio of "
+            f"{ratio_text(ratio)}: write one to {path}, with one image per line."
         ) from None
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read the list {path}: {first_line(error)}") from error
     if all(map(str.isdecimal, names)):
         if ood.source.get(SKIPPED) or ood.source.get("limit"):
             raise StoreError(
-                f"{path} has numbers, which count in the whole set, and {ood.path} has a part of "
-                "it: extract it without --limit and --skip-broken, or name images."
+                f"{path} has numbers in the whole set, but {ood.path} has only part of it: "
+                "extract it without --limit and --skip-broken, or list image names."
             )
         row_of = {str(row): row for row in range(len(ood))}
     else:
@@ -75,8 +75,8 @@ def read_items(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> Listed
     rows = [row_of[name] for name in names if name in row_of]
     if not rows:
         raise StoreError(
-            f"{path} names no image of '{ood.name}': a line is an image's name in the set, or its "
-            f"number, from 0 to {len(ood) - 1}."
+            f"{path} names no image of '{ood.name}': a line must be an image's name in the set or "
+            f"its number, from 0 to {len(ood) - 1}."
         )
     lacking = tuple(dict.fromkeys(name for name in names if name not in row_of))
     return ListedItems(np.array(rows, np.int64), lacking, hashlib.sha256(content).hexdigest())

@@ -203,14 +203,14 @@ def _images_of(source: Features, settings: LiveSettings, image_size: int) -> Ima
         given = [spec for spec in settings.datasets if str(SetName.parse(spec)) == name]
         if not given and SetName.parse(name).base not in datasets.CATALOGUE:
             raise StoreError(
-                f"a live method needs the images of '{name}', and it is not known where they are: "
-                "add --dataset NAME=PATH"
+                f"a live method needs the images of '{name}', whose location is unknown: add "
+                "--dataset NAME=PATH"
             )
         spec, as_shown = (*given, name)[0], of.get(AS_SHOWN) is True
         whole = datasets.load_images(spec, settings.data_root, as_shown)
         images = limited(whole, of.get("limit"))
     beside = {"skipped", "split", *BESIDE}
-    wrong = "are not those that"
+    wrong = "are not the ones that"
     if images.identity() == {k: v for k, v in of.items() if k not in beside}:
         if not {"skipped", "split"} & of.keys():
             return images
@@ -218,7 +218,9 @@ def _images_of(source: Features, settings: LiveSettings, image_size: int) -> Ima
         rows = [i for i, name in enumerate(images.sample_ids) if name in encoded_ids]
         if len(rows) == len(source):
             return pick_rows(images, np.array(rows))
-        wrong = "cannot be told by their names: those that"  # two of one name, one with features
+        wrong = (
+            "cannot be identified by name as the ones that"  # two of one name, one with features
+        )
     raise DatasetError(
         f"the images of '{source.name}' {wrong} {source.path} was made from: extract them again "
         f"with --overwrite"

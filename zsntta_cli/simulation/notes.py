@@ -1,4 +1,4 @@
-"""Notes that a reader of a run's numbers has to know, before it starts and in its record.
+"""Notes that a reader of a run's numbers must know, before it starts and in its record.
 
 A note depends only on the sizes of the run's sets and on its settings. If several runs need the
 same note, the strongest case is shown, so that many runs give few lines.
@@ -30,11 +30,11 @@ _OF_SETS = {
         "'{note.about}' up to {note.weight:.2f} times",
     ),
     OTHER_IMAGES: (
-        "Sets that are not the published ones, by their counts: {}.",
+        "Sets whose number of images is not the published one: {}.",
         "'{note.about}' ({note.weight:,.0f} images)",
     ),
     "lacking": (
-        "Images that lists name and sets lack are left out: {}.",
+        "Images that lists name but sets lack are left out: {}.",
         "{note.weight:,.0f} of {note.about}",
     ),
     "mix": ("Noise in natural mixes: {}.", "{note.about} {note.weight:.1%}"),
@@ -96,8 +96,8 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     if listed and listed.lacking:
         many, listing = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
         text = (
-            f"The list of {listing} names {counted(many, 'image')} that the set lacks, and the "
-            f"stream goes without: {first_of(listed.lacking, 3)}."
+            f"The list for {listing} names {counted(many, 'image')} that the set lacks, so the "
+            f"stream leaves them out: {first_of(listed.lacking, 3)}."
         )
         yield RunNote("lacking", listing, text, float(many))
     if n_ood and wanted > n_ood and stream.ood_fill == "cap" and not listed:
@@ -127,10 +127,10 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
         text = f"{pair} {common}: what is right for one counts as wrong for the other."
         yield RunNote("overlap", pair, text)
     if method.offline:
-        text = f"{name} sees the whole stream before it decides: a reference, no online method."
+        text = f"{name} sees the whole stream before it decides: a reference, not an online method."
         yield RunNote(OFFLINE, name, text)
     if not method.decides:
-        text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
+        text = f"{name} gives a score but no decision: --report ood shows how well it ranks."
         yield RunNote(UNDECIDED, name, text)
     more = generic_of(sources.id_set, run.prompt) if run.prompt in sources.id_set.texts else None
     has_generic = more is not None and more.generic is not None

@@ -1,4 +1,4 @@
-"""A run and its record: the stream, the decisions judged, and all that made them.
+"""A run and its record: the stream, the evaluated decisions, and everything that made them.
 
 A record is described here and nowhere else: a replay makes it, the store keeps it, a line of an
 export is one, and docs/record.schema.json is its JSON Schema. What comes from elsewhere is read by
@@ -63,12 +63,12 @@ def run_from_record(plain: PlainRun) -> RunSettings:
 
     Raises:
         StoreError: the method is not known here.
-        SettingsError: they are no valid settings of this version.
+        SettingsError: the settings are not valid in this version.
     """
     method = find_method(plain["method"])
     if method is None:
         raise StoreError(
-            f"the code of the method '{short(plain['method'])}' is not here: put its script before "
+            f"the code of the method '{short(plain['method'])}' is missing: name its script before "
             f"the command, zsntta --plugin FILE.py …"
         )
     names: dict[str, Any] = {"ood_set": None}
@@ -86,15 +86,15 @@ def run_from_record(plain: PlainRun) -> RunSettings:
         values: Any = plain.get(what, {})
         for unknown in values.keys() - fields.keys():
             raise SettingsError(
-                f"{short(ascii(unknown))} is no setting of {what}: another version made this, so "
-                f"run it again."
+                f"{short(ascii(unknown))} is not a setting of {what}: another version made this, "
+                f"so run it again."
             )
         groups[what] = settings_of(maker, values, values)
     return RunSettings(plain["method"], **names, prompt=cached_prompt(plain["prompt"]), **groups)
 
 
 def measured(values: Mapping[str, float | None]) -> Measures:
-    """Metrics of a record's plain values, which have None in the place of nan."""
+    """Metrics from a record's plain values, which have None instead of nan."""
     return Measures((name, math.nan if v is None else v) for name, v in values.items())
 
 
@@ -117,17 +117,19 @@ def _is(words: str) -> dict[str, str]:
     return {"description": words}
 
 
-_FRACTIONS = _is("by name: fractions; null without samples")
+_FRACTIONS = _is("fractions by name; null without samples")
 
 
 @dataclass(frozen=True)
 class Record:
-    """A finished run, with all that is needed to run it again and to draw it."""
+    """A finished run, with everything needed to run it again and to draw it."""
 
     settings: Settings
-    counts: Counts = field(metadata=_is("items of each kind in the stream; noise is not judged"))
+    counts: Counts = field(
+        metadata=_is("items of each kind in the stream; injected ones (noise) enter no metric")
+    )
     digests: dict[str, str] = field(
-        metadata=_is("of the feature files; text/ID of the class text and how all are read")
+        metadata=_is("of the feature files; text/ID: of the class text and how all are read")
     )
     versions: dict[str, str]
     accuracies: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
@@ -135,36 +137,38 @@ class Record:
     flags: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
     repeated: dict[str, Number] = field(
         default_factory=dict,
-        metadata=_is("sets that were too small: how often their images were shown"),
+        metadata=_is("for sets that were too small, how often their images were shown"),
     )
-    seconds: Number = field(default=0.0, metadata=_is("of the method alone"))
+    seconds: Number = field(default=0.0, metadata=_is("for the method alone"))
     created: str = ""
-    unfinished: Count = field(default=0, metadata=_is("items that Ctrl-C kept a live method from"))
+    unfinished: Count = field(
+        default=0, metadata=_is("items left when Ctrl-C stopped a live method")
+    )
     revision: str = field(
         default="",
         metadata=_is(
-            "of the rules and of the method; with digits of its source where it is a user's own"
+            "of the rules and of the method; for a user's own method, with digits of its source"
         ),
     )
     memory: Count = field(
         default=0,
-        metadata=_is("bytes: the process's peak, or the GPU's where one was used"),
+        metadata=_is("peak bytes of the process, or of the GPU if one was used"),
     )
     device: str = "cpu"
     notes: tuple[RunNote, ...] = field(
-        default=(), metadata=_is("what a reader of its numbers has to know")
+        default=(), metadata=_is("what a reader of its numbers must know")
     )
-    preset: str = field(default="", metadata=_is("the preset that was asked for"))
+    preset: str = field(default="", metadata=_is("the requested preset"))
     command: str = field(default="", metadata=_is("the command line, or the call in Python"))
     features: dict[str, Any] = field(
         default_factory=dict,
-        metadata=_is("how the features came to be: shared by all sets, and the rest by set"),
+        metadata=_is("how the features were made: what all sets share, and the rest by set"),
     )
     own: dict[str, str] = field(
         default_factory=dict,
-        metadata=_is("the script of a method from outside the package: its SHA-256 by file name"),
+        metadata=_is("the SHA-256, by file name, of the script of a method from elsewhere"),
     )
-    curves: Curves = field(default_factory=dict, metadata=_is("what figures draw of the run"))
+    curves: Curves = field(default_factory=dict, metadata=_is("what figures show of the run"))
 
     @cached_property
     def key(self) -> str:
@@ -179,7 +183,7 @@ class Record:
 
     @property
     def decides(self) -> bool:
-        """Whether its method decided what is noise, or gave only a score."""
+        """Whether its method decided what is noise, or only gave a score."""
         return not (math.isnan(self.metric("acc_s")) and math.isnan(self.metric("acc_n")))
 
     def to_dict(self) -> dict[str, Any]:
@@ -196,8 +200,8 @@ class Record:
         """The record of plain values that `to_dict` gave, here or in an earlier run.
 
         Raises:
-            StoreError: the code of its method is not here.
-            TypeError, KeyError, SettingsError: they are of another version.
+            StoreError: the code of its method is missing.
+            TypeError, KeyError, SettingsError: another version made them.
         """
         groups = {name: measured(plain[name]) for name in _GROUPS}
         notes = tuple(RunNote(**note) for note in plain["notes"])

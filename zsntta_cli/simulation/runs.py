@@ -101,13 +101,13 @@ def methods_with(option: str) -> list[str]:
 
 
 def no_setting(option: str, chosen: Sequence[str]) -> str:
-    """What is wrong with a setting that none of the chosen methods has: others have it, or none."""
+    """Why a setting is wrong that none of the chosen methods has: others have it, or none does."""
     if having := methods_with(option):
-        which = f"it is one of {first_of(having, 3)}"
-        return f"{option} is no setting of {first_of(chosen, 3)}: {which}"
+        which = f"is a setting of {first_of(having, 3)}"
+        return f"{option} {which}, not of {first_of(chosen, 3)}"
     of_chosen = f" of {first_of(chosen, 3)}" if len(chosen) < len(METHODS) else ""
     names = sorted({option_name(f) for method in chosen for f in declared(method).values()})
-    return f"{option} is no setting{of_chosen}{near(option, names)}"
+    return f"{option} is not a setting{of_chosen}{near(option, names)}"
 
 
 def build_run(
@@ -119,10 +119,10 @@ def build_run(
     preset: str = "paper",
     **values: Any,
 ) -> RunSettings:
-    """A run of `method` from a preset and single values; values that it does not have are ignored.
+    """A run of `method` from a preset and single values; values that it does not use are ignored.
 
     Raises:
-        SettingsError: an unknown method or preset, or a value out of its range.
+        SettingsError: an unknown method or preset, or a value out of range.
     """
     check_method(method)
     check_choice("preset", preset, tuple(PRESETS))
@@ -141,7 +141,7 @@ def build_run(
 
 
 def preset_values(preset: str, method: str) -> dict[str, Any]:
-    """The values of a preset, with those that are a method's own."""
+    """The values of a preset, including a method's own."""
     return {**PRESETS[preset], **(METHODS[method].official if preset == "official" else {})}
 
 
@@ -163,7 +163,7 @@ def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]
 
 
 def settings_of(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
-    """A group of settings, of those of its fields that have a value.
+    """A group of settings from the fields that have a value.
 
     It is checked once: thousands of runs share few groups.
     """
@@ -193,7 +193,7 @@ def revision(method: str) -> str | None:
 
 
 def source_digests(method: str) -> Mapping[str, str]:
-    """SHA-256 (hex) of the script of a user's own method, by file name; of a pair maybe of two.
+    """SHA-256 (hex) of the script of a user's own method, by file name; a pair may have two.
 
     It is empty for a method of this package, and if no file has the source.
     """
@@ -214,10 +214,10 @@ def _digests(classes: tuple[type, ...]) -> Mapping[str, str]:
 
 
 def run_key(run: RunSettings, digests: Mapping[str, str], revision: str) -> str:
-    """SHA-256 (hex) of all that determines a run's numbers, under which it is found again.
+    """SHA-256 (hex) of everything that determines a run's numbers, under which it is found again.
 
     Settings at their defaults do not enter it: whoever finds a record compares all of its settings
-    with those wanted.
+    with the requested ones.
     """
     fields, plain = declared(run.method), run.plain()
     for group in ("stream", "threshold", "options"):

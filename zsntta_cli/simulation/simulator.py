@@ -1,4 +1,4 @@
-"""Run methods on streams: features are read and scored once for any number of runs."""
+"""Run methods on streams; features are read and scored once for any number of runs."""
 
 import functools
 import sys
@@ -49,13 +49,13 @@ class Simulator:
         """Run one method on one stream, and judge its decisions.
 
         Raises:
-            StoreError: features that are missing, broken or of different encoders.
-            SettingsError: settings that do not fit the sets.
+            StoreError: features are missing, broken or made with different encoders.
+            SettingsError: settings do not fit the sets.
         """
         return self.replay(settings).record()
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
-        """Run and keep the stream and the decisions; `analyse` a live method's gradients, too."""
+        """Run and keep the stream and the decisions; `analyse`: also a live method's gradients."""
         sources, method = self._library.sources(settings), METHODS[settings.method]
         _check_fits(settings, sources.id_set)
         listed = sources.listed.rows if sources.listed else None
@@ -181,7 +181,7 @@ def decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
     """The decisions of a method that is not live, checked.
 
     Raises:
-        SettingsError: it ends the program, or returns what is no decision.
+        SettingsError: it ends the program, or does not return decisions.
     """
     method = METHODS[settings.method]
     # A method's products are small: a second BLAS thread gains nothing and stalls them where the
@@ -191,7 +191,7 @@ def decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
             with redirect_stdout(sys.stderr):  # what an own method prints is no result
                 decisions = method(data, settings.options, settings.threshold).push(data)
         except SystemExit as error:
-            message = f"{settings.method} ends the program, by sys.exit({error.code!r})."
+            message = f"{settings.method} ends the program with sys.exit({error.code!r})."
             raise SettingsError(message) from error
     return check_decisions(decisions, settings.method, len(data), len(data.text_features))
 
@@ -201,17 +201,17 @@ def _check_fits(settings: RunSettings, id_set: Features) -> None:
     name, method = settings.method, METHODS[settings.method]
     if settings.prompt == PHOTOS and (method.live or method.needs):
         raise SettingsError(
-            f"{name} works on class names or words here, and the prompt 'photos' stands for "
-            f"classes made of photos: leave one of them out."
+            f"{name} needs class names or words, but the prompt 'photos' stands for classes made "
+            f"from photos: omit one of them."
         )
     is_match = settings.threshold.score == MATCH
     if method.decides and len(id_set.class_names) == 1 and not is_match:
         raise SettingsError(
-            f"{settings.id_set} has one class, of which MCM is 1 for any image: "
-            "--set score=match takes the logit itself"
+            f"{settings.id_set} has only one class, so MCM is 1 for any image: "
+            "--set score=match uses the logit itself"
         )
     if is_match and method.live and id_set.model(settings.prompt).get("logit_bias") is None:
         raise SettingsError(
-            f"score is match, which {name} takes of sigmoid models (SigLIP) alone: this encoder "
+            f"score is match, which {name} supports only for sigmoid models (SigLIP): this encoder "
             f"has no logit bias."
         )

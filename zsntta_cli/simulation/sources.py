@@ -70,7 +70,7 @@ class Sources:
 def generic_of(id_set: Features, prompt: str) -> MoreText | None:
     """The generic text of a set's file, and whether its encoder's level is known, if either is.
 
-    Classes that are made of photos stand at another distance from texts than texts do.
+    Classes made from photos have another distance to texts than texts have to each other.
     """
     is_known = is_level_known(id_set.identity)
     if id_set.texts[prompt].logit_scale is not None or (id_set.generic is None and not is_known):
@@ -82,9 +82,9 @@ class Library:
     """The feature files in one folder, each of which is read once."""
 
     def __init__(self, root: Path, rows: bool = True) -> None:
-        """Without `rows` only descriptions are read, which are not checked against the rows.
+        """Without `rows`, only descriptions are read, and not checked against the rows.
 
-        They tell which digests runs would have. Words are read as a whole even then.
+        They are enough to know the digests of runs. Words are always read in full.
         """
         self.root, self._rows, self._whole = root, rows, self if rows else Library(root)
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
@@ -95,8 +95,8 @@ class Library:
         """The files of a run's stream, checked to fit each other and the settings.
 
         Raises:
-            StoreError: features that are missing, broken or of different encoders.
-            StoreError: the ID set is not labelled, or has no text features of the prompt.
+            StoreError: features are missing, broken or made with different encoders.
+            StoreError: the ID set is not labelled, or has no text features for the prompt.
         """
         encoder, stream = settings.encoder, settings.stream
         id_set = self.read(encoder, settings.id_set)
@@ -148,14 +148,14 @@ class Library:
         return digests if more is None else {**digests, MORE_TEXT: more.digest}
 
     def look(self, settings: RunSettings) -> dict[str, str] | ZsnttaError:
-        """The digests of a run, or the error with which it would fail."""
+        """The digests of a run, or the error that it would fail with."""
         try:
             return self.digests(settings)
         except ZsnttaError as error:
             return error
         except (ValueError, KeyError, TypeError):
             return StoreError(
-                f"{settings.method} on '{settings.id_set}' cannot be run on these features."
+                f"{settings.method} cannot be run on '{settings.id_set}' with these features."
             )
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
@@ -272,11 +272,11 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         features = np.lib.format.open_memmap(path, mode="r")  # of what is declared, none is taken
     except Exception as error:  # a damaged header makes NumPy raise nearly anything
         raise StoreError(
-            f"cannot read the 'no' text features {path} ({first_line(error)}): must be .npy with "
+            f"cannot read the 'no' text features {path} ({first_line(error)}): expected .npy with "
             f"{wanted}."
         ) from error
     real = features.dtype.kind in "fiu"
     if not real or features.shape != shape or not np.isfinite(features).all():
         kind = "" if real else f" of {features.dtype}"
-        raise StoreError(f"{path} holds an array {features.shape}{kind}, must be {wanted}.")
+        raise StoreError(f"{path} holds an array {features.shape}{kind}, but must hold {wanted}.")
     return unit(features).astype(np.float32)

@@ -1,13 +1,13 @@
 """A stream: the order in which ID, OOD and injected noise images arrive, as indices (NumPy).
 
 The order of the test samples comes from PCG64(seed) alone and does not depend on the method or on
-injection; which OOD samples take part depends on a seed of its own, the same for every order.
+injection; which OOD samples take part depends on a separate seed, the same for every order.
 
-`dirichlet:γ` is that of StatA's online streams (arXiv 2501.03729, Sec. 5), with every ID sample
-once: each class is split over slots by shares from Dir(γ); a slot is shuffled. Its low, medium,
-high correlation: γ = 0.1, 0.01, 0.001. A large γ is more even than chance, as each class is split
-evenly; `inf` is shuffled. OOD samples are at random places, as in the order by class, so that the
-share of noise is the same everywhere.
+`dirichlet:γ` is the order of StatA's online streams (arXiv 2501.03729, Sec. 5), with every ID
+sample once: each class is split over slots by shares from Dir(γ), and each slot is shuffled. Its
+low, medium and high correlation are γ = 0.1, 0.01 and 0.001. A large γ is more even than chance, as
+each class is split evenly; `inf` is shuffled. OOD samples are at random positions, as in the order
+by class, so that the share of noise is the same everywhere.
 """
 
 import math
@@ -90,7 +90,7 @@ def build_stream(
     """The stream over sets of n_id and n_ood images and a pool of n_noise noise images.
 
     All ID samples take part once. Noise images are repeated, in the pool's order, if the stream
-    needs more than the pool has. `labels` (n_id,) are those of the ID set, for an order by class.
+    needs more than the pool has. `labels` (n_id,) are the ID set's, for an order by class.
 
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
@@ -99,8 +99,8 @@ def build_stream(
     most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _BYTES
     if n_id + sizes.wanted > most and settings.ood_fill != "cap":
         raise SettingsError(
-            f"ratio is {ratio_text(settings.ratio)}: beside {n_id:,} ID samples that makes a stream"
-            f" of {n_id + sizes.wanted:,} items, and this machine's memory is enough for {most:,}."
+            f"ratio is {ratio_text(settings.ratio)}: with {n_id:,} ID samples that makes a stream "
+            f"of {n_id + sizes.wanted:,} items, but this machine's memory holds at most {most:,}."
         )
     if settings.ratio and not n_ood and stream_sizes(settings, n_id, 1).wanted:
         raise SettingsError(
@@ -150,7 +150,7 @@ def arrival_order(
     n_ood: int,
     labels: NDArray[np.integer] | None,
 ) -> Items:
-    """The order (T,) in which n_id ID items, numbered from 0, and n_ood OOD items behind arrive.
+    """The arrival order (T,) of n_id ID items, numbered from 0, and n_ood OOD items after them.
 
     `labels` (n_id,) are needed by orders by class.
     """

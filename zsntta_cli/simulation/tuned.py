@@ -34,7 +34,7 @@ _ASKED = ("views", "keep", "augmix", "learning_rate", "steps")  # of TPT's setti
 def question(
     run: RunSettings, encoder: Mapping[str, Any], digests: Mapping[str, str]
 ) -> dict[str, Any]:
-    """All that a run's answers depend on besides the features of the images.
+    """Everything that a run's answers depend on besides the features of the images.
 
     The digest of the ID set's text features covers the class names, and how the features are read.
     """
