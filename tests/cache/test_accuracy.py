@@ -138,7 +138,7 @@ def test_a_label_column_in_another_order_is_noticed(order, seed):
 def test_labels_one_too_high_or_low_are_seen_with_one_image_to_a_class(too):
     labels = np.random.default_rng(0).permutation(300)
     warning = warning_on((labels + too) % 300, images(labels, 300, noise=0.1))
-    assert "would give 100.0 % in place of 0.0 %" in warning
+    assert "would give 100.0 % instead of 0.0 %" in warning
 
 
 @given(st.integers(2, 40), st.integers(2, 300), st.integers(0, 10_000))

@@ -98,7 +98,7 @@ def test_features_alone_are_an_ood_set_and_those_of_noise_have_no_labels():
     features, notes = imported(savez(features=RAW))
     assert features.labels.tolist() == [-1] * 4
     assert (features.class_names, features.texts) == ((), {})
-    assert "can be an OOD set only" in notes
+    assert "it can only be an OOD set" in notes
     noise, _ = imported(whole(), "noise-gaussian")
     assert (noise.kind, set(noise.labels.tolist()), noise.texts) == ("noise", {-1}, {})
 
@@ -107,7 +107,7 @@ def test_text_of_its_own_file_without_names_and_of_another_norm():
     text = savez("text.npz", text_features=TEXT * [[2], [1], [5]], class_names=np.empty(0))
     features, notes = imported(savez(features=RAW, labels=LABELS), text=text)
     assert features.class_names == ("class 0", "class 1", "class 2")
-    assert "called 'class 0' … 'class 2'" in notes
+    assert "using 'class 0' … 'class 2'" in notes
     assert np.allclose(features.texts[PROMPT].features, TEXT, atol=1e-7)
 
 
@@ -128,10 +128,10 @@ def test_a_folder_is_of_one_encoder_and_one_scale():
     other = savez("g.npz", features=np.ones((2, 4)))
     not_imported("features/imported/pets.h5 is from a different encoder (dims is 3, not 4)",
                  "--encoder NAME", name="more", features=other, logit_scale=50.0)  # fmt: skip
-    not_imported("another encoder (logit_scale is 50.0, not 100.0)", "the same --logit-scale",
+    not_imported("different encoder (logit_scale is 50.0, not 100.0)", "the same --logit-scale",
                  name="more", features=Path("f.npz"))  # fmt: skip
     assert imported(other, "more", encoder="mine")[0].identity["model"] == "mine"
-    not_imported("pets.h5 is there already", "--overwrite replaces it", features=Path("f.npz"),
+    not_imported("pets.h5 already exists", "--overwrite replaces it", features=Path("f.npz"),
                  logit_scale=50.0)  # fmt: skip
     again, _ = imported("f.npz", logit_scale=50.0, overwrite=True)
     assert len(again) == 4
@@ -171,7 +171,7 @@ MISFITS = [
     ({"templates": np.array(["a", PROMPT])}, "'text_features_1' is"),
     ({"normalized": np.array(True)}, "is marked as normalised, but norms are not 1"),
     ({"encoder": np.array('{"logit_scale": -1}')}, "its logit scale is -1"),
-    ({"encoder": np.array('{"logit_scale": 1, "model": 3}')}, "encoder's model is no text"),
+    ({"encoder": np.array('{"logit_scale": 1, "model": 3}')}, "encoder's model is not a text"),
     *(({"encoder": np.array(text)}, "") for text in ("[]", "{", "[" * 100_000, "null")),
 ]  # fmt: skip
 
@@ -192,7 +192,7 @@ def test_a_file_without_what_is_asked_of_it():
     [({"encoder": "a/b"}, "encoder is 'a/b'"), ({"name": "n" * 201}, "cannot be the name of"),
      ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
      ({"name": "noise-pink"}, "one of: noise-gaussian"), ({"name": "words-x"}, "must be a data"),
-     ({"name": "noise-poisson", "labels": Path("all.npz")}, "has neither labels nor text")],
+     ({"name": "noise-poisson", "labels": Path("all.npz")}, "omit labels, class names and text")],
 )  # fmt: skip
 def test_options_out_of_range(plan, part):
     not_imported(part, error=SettingsError, features=whole(), **plan)
@@ -238,7 +238,7 @@ class Malicious:
 
 
 WRONG = [
-    ("f.csv", b"1,2", "f.csv is no file that can be read: must be one of .npz, .npy, .pt"),
+    ("f.csv", b"1,2", "f.csv is not a readable file: must be one of .npz, .npy, .pt"),
     ("f.npy", b"", "cannot read f.npy"), ("f.npz", b"PK\3\4", "cannot read f.npz"),
     ("f.npy", npy(np.ones((4, 3))).replace(b"(4, 3)", b"(4, 9)"), "cannot read f.npy"),
     ("f.npz", zipped(("features.npy", b"no array"), ("../../escape.npy", b"")),
@@ -246,7 +246,7 @@ WRONG = [
     ("f.pt", b"PK\3\4", "cannot read f.pt"),
     ("f.safetensors", (2**62).to_bytes(8, "little") + b"{}", "cannot read f.safetensors"),
     ("f.pt", torch_file([torch.tensor(RAW)]), "'image_features' is float32 (1, 4, 3)"),
-    ("f.pt", torch_file(torch.ones(1).expand(10**12, 8)), "a tensor in it repeats itself"),
+    ("f.pt", torch_file(torch.ones(1).expand(10**12, 8)), "it has an expanded tensor"),
     ("bad.pt", torch_file({"features": Malicious()}), "cannot read bad"),
     ("bad.pth", pickle.dumps(Malicious()), "cannot read bad"),
     ("bad.npy", npy(np.array([Malicious()], object)), "cannot read bad"),
@@ -311,7 +311,7 @@ def test_a_round_trip_is_equal_to_the_bit_and_names_no_folder_but_in_ids(without
     assert problems(after.path) == []
     assert after.source == {"images": 21, "imported": ["pets.npz"]}
     assert after.identity == {**ENCODER, "model": "local-dir:clip", "pretrained": "w.pt"}
-    assert "pets.npz says that its features are of local-dir:clip" in notes
+    assert "pets.npz names its encoder: local-dir:clip" in notes
     ids = store.read_sample_ids(after.path)
     assert ids == (
         (*(f"{i:05d}" for i in range(21)),) if without_ids else store.read_sample_ids(before.path)
@@ -342,7 +342,7 @@ def test_a_generic_text_is_exported_and_imported_with_its_words():
 def test_what_is_not_exported():
     made()
     export()
-    with refused("is there already", "--overwrite replaces it", error=StoreError):
+    with refused("already exists", "--overwrite replaces it", error=StoreError):
         export()
     made(count=3)
     export(overwrite=True)
@@ -351,9 +351,9 @@ def test_what_is_not_exported():
     Path("features/more/pets.h5").write_bytes(Path("features/enc/pets.h5").read_bytes())
     made("words-x", kind="words", count=0, labels=np.empty(0, np.int32), sample_ids=[])
     for name, said in (
-        ("pets", "'pets' is cached of enc, more: choose one with --encoder"),
+        ("pets", "'pets' is cached for enc, more: choose one with --encoder"),
         ("dogs", "no features of"),
-        ("words-x", "has no images, so there is nothing to export"),
+        ("words-x", "has no images to export"),
     ):
         with refused(said, error=StoreError):
             export(name)

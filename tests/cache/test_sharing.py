@@ -116,7 +116,7 @@ def test_a_file_that_fails_its_digest_is_not_kept(serve, features, uploads, tmp_
     else:
         content = content[:-2000]
     path.write_bytes(content)
-    with serve(), pytest.raises(StoreError, match=r"does not match|of 'birds'|not a whole"):
+    with serve(), pytest.raises(StoreError, match=r"does not match|of 'birds'|not a complete"):
         pulled(tmp_path / "here")
     assert not list((tmp_path / "here").rglob("*.h5"))
 

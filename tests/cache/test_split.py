@@ -38,7 +38,7 @@ def test_the_two_halves_are_the_set(cached):
     assert cached("cache", "split", "shapes", "--id-classes", 6, "--seed", 3).exit_code == 0
     other = cached("cache", "split", "shapes", "--id-classes", 5, "--name", "shapes-6-s3")
     assert other.exit_code == 1
-    assert "holds another split or set: name this one otherwise with --name" in other.stderr
+    assert "holds a different split or set: choose another --name" in other.stderr
 
 
 def test_a_split_is_an_id_set_with_its_partner(cached):
@@ -61,7 +61,7 @@ def test_a_list_of_classes(cached, tmp_path):
     assert store.read(Path("features/tiny/shapes-mine-id.h5")).class_names == known[2:4]
     (tmp_path / "mine.txt").write_text("unheard of\n")
     other = cached("cache", "split", "shapes", "--id-classes", "mine.txt", "--name", "x")
-    assert (other.exit_code, "'unheard of' is no class" in other.stderr) == (2, True)
+    assert (other.exit_code, "'unheard of' is not a class" in other.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("count", [0, 10, 11])

@@ -83,7 +83,7 @@ def test_a_description_has_all_but_the_rows(path):
 def test_a_truncated_file(path, keep):
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * keep)])
-    with refused("not a whole zsntta feature file", error=StoreError):
+    with refused("not a complete zsntta feature file", error=StoreError):
         store.read(path)
 
 
@@ -142,8 +142,8 @@ def with_value(index, value, dtype=np.float16):
        ({"generic": np.ones(3, np.float32) / 2}, "generic_text is"),
        ({"generic": np.ones(4) / 2}, "generic_text is"),
        ({"kind": "thing"}, "its kind is 'thing'"),
-       ({"encoder": {"model": 3, "logit_scale": 1}}, "model is no text"),
-       ({"source": {"images": "6"}}, "images is no whole number"),
+       ({"encoder": {"model": 3, "logit_scale": 1}}, "model is not a text"),
+       ({"source": {"images": "6"}}, "images is not a complete number"),
        ({"sample_ids": ["a"]}, "1 sample ids for 6 features"),
        ({"labels": np.array([0, 1, 2, -1, 0, 0], np.int32)}, "a label has no class name"),
        ({"labels": np.full(6, -2, np.int32)}, "has the label -2")],
@@ -234,7 +234,7 @@ def test_whatever_was_exchanged_is_found(path, tmp_path, what):
     with h5py.File(path, "r+") as file, h5py.File(tmp_path / "pets.h5", "r") as second:
         CHANGES[what](file, second)
     for read in (store.read, partial(store.read, rows=False)):
-        with refused("are not those that it was written with"):
+        with refused("were changed after it was written"):
             read(path)
 
 

@@ -85,7 +85,7 @@ def test_show_finds_the_encoder(zsntta):
     for options in (("--model", "ViT-B-16"), ("--encoder", "ViT-B-16-openai")):
         assert "features/toy" not in zsntta("cache", "show", "pets", *options).stdout
     fails(zsntta("cache", "show", "pets", "--precision", "fp16"),
-          "by ViT-B-16-openai-fp16 in features/ (there are some by ViT-B-16-openai, toy: ",
+          "by ViT-B-16-openai-fp16 in features/ (available by ViT-B-16-openai, toy: ",
           "type zsntta extract --dataset pets=PATH --precision fp16\n")  # fmt: skip
     near = "no features of 'pet' in features/ (did you mean 'pets'?)\n"
     fails(zsntta("cache", "show", "pet"), near)
@@ -99,14 +99,14 @@ def test_verify_all_and_some(zsntta):
     assert result.exit_code == 1
     half, pets = result.stdout.splitlines()
     assert pets == "features/toy/pets.h5: ok"
-    assert half.startswith("features/toy/half.h5: features/toy/half.h5 is not a whole")
+    assert half.startswith("features/toy/half.h5: features/toy/half.h5 is not a complete")
     assert result.stderr.startswith("error: 1 of 2 files bad: ")
     assert zsntta("cache", "verify", "pets").exit_code == 0
 
 
 def test_verify_finds_ids_that_are_there_twice_and_files_of_two_encoders(zsntta):
     write(sample_ids=["a"] * 2 + [str(i) for i in range(38)])
-    assert "1 sample ids are there twice" in zsntta("cache", "verify").stdout
+    assert "1 sample ids are duplicates" in zsntta("cache", "verify").stdout
     write()
     write("more", encoder={**ENCODER, "model": "other"})
     result = zsntta("cache", "verify")
@@ -145,7 +145,7 @@ def test_import_and_export_say_what_they_wrote(zsntta, tmp_path):
         "features/mine/pets.h5: 40 features of 16 dims, 3 class names, text features\n"
     )
     assert "note: pets: norms are" in result.stderr
-    assert "is there already: --overwrite replaces it" in zsntta(*command).stderr
+    assert "already exists: --overwrite replaces it" in zsntta(*command).stderr
     result = zsntta("cache", "export", "pets")
     assert (result.exit_code, result.stdout) == (0, "pets.npz: 40 features of 16 dims\n")
 

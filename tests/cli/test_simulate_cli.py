@@ -109,7 +109,7 @@ def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
     said = "features/tiny/glyphs.h5 is from a different encoder (weights_sha256 is other, not "
     fails(cached(*ADAND, "--ood", "glyphs"), said)
     glyphs.write_bytes(glyphs.read_bytes()[:5000])
-    fails(cached(*ADAND, "--ood", "glyphs"), "not a whole zsntta feature file")
+    fails(cached(*ADAND, "--ood", "glyphs"), "not a complete zsntta feature file")
 
 
 def test_debug_shows_the_traceback(zsntta):

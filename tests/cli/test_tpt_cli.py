@@ -64,7 +64,7 @@ def test_after_a_live_run_all_streams_are_replayed_in_processes_without_torch(zs
 def test_answers_are_listed_and_those_on_other_features_named(zsntta):
     extract(zsntta)
     assert zsntta(*LIVE).exit_code == 0
-    assert "shapes, answers of TPT" in zsntta("cache", "list").stdout
+    assert "shapes, TPT's answers" in zsntta("cache", "list").stdout
     assert zsntta("cache", "verify").exit_code == 0
     extract(zsntta, "--overwrite", limit=7)
     result = zsntta("cache", "verify", "shapes")

@@ -149,7 +149,7 @@ def test_of_two_extractions_of_one_set_the_second_waits(extractor, tmp_path, tin
         assert extracted.result().encoded == 40
     path = feature_path(tmp_path / "features", "tiny", "glyphs")
     assert first.reporter.notes == []
-    assert second.reporter.notes == [f"{path} is being written by another process: waiting."]
+    assert second.reporter.notes == [f"waiting for another process that writes {path}."]
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 

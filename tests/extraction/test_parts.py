@@ -41,7 +41,7 @@ def made(extractor, root, of, images, **options):
 @settings(max_examples=100, deadline=None)
 def test_parts_are_whole_batches_of_all_images(count, of, size):
     if of > -(-count // size):
-        with refused(f"part is 1/{of}, but", "take N of", error=SettingsError):
+        with refused(f"part is 1/{of}, but", "use at most", error=SettingsError):
             part_rows(count, 1, of, size)
         return
     runs = [part_rows(count, index, of, size) for index in range(1, of + 1)]
@@ -99,19 +99,17 @@ def test_what_is_not_joined(extractor, tmp_path, tiny):
         images = replace(glyphs(), fingerprint=fingerprint or glyphs().fingerprint)
         other = extractor(tmp_path / said, **options).dataset(images, (), (2, 3))
         second.write_bytes(other.path.read_bytes())
-        with refused(
-            f"{second} is from a different extraction {said}", "remove the part that is wrong"
-        ):
+        with refused(f"{second} is from a different extraction {said}", "remove the wrong part"):
             join_parts(path)
     second.write_bytes(content[:-100])
-    with refused("is not a whole zsntta feature file"):
+    with refused("is not a complete zsntta feature file"):
         join_parts(path)
     second.unlink()
     with pytest.raises(StoreError, match=r"1 of 3 parts are missing in .*glyphs\.parts, 2: .*2/3"):
         join_parts(path)
     second.write_bytes(content)
     extractor(tmp_path).dataset(glyphs(), (), (1, 2))
-    with refused("has parts of 2 and 3: remove those that are not meant"):
+    with refused("has parts of 2 and 3: remove the unwanted ones"):
         join_parts(path)
     assert not path.exists()
 

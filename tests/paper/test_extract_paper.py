@@ -136,7 +136,7 @@ def test_a_table_encodes_what_it_needs_and_goes_on(zsntta, tmp_path, tiny, monke
     result = zsntta("paper", "10", "--extract", *RANDOM)
     assert result.exit_code == 1
     assert "lsun.h5: 5 images" in result.stdout
-    assert "error: feature files that are not in features/: 6 by RN50-none" in result.stderr
+    assert "error: feature files missing in features/: 6 by RN50-none" in result.stderr
     for line in (("--extract",), ("6", "--extract", "--encoder", "tiny")):
         fails(zsntta("paper", *line), "as in zsntta paper", code=2)
     weights = ("--model", "RN50", "--pretrained", "RN50.pt")

@@ -1,1 +1,1 @@
-"""Feature files: what they hold, whose they are, where they lie."""
+"""Feature files: their content, their encoders and their folders."""

@@ -3,10 +3,10 @@
 The answer is the class whose text feature is nearest by cosine (Radford et al., 2021, Sec. 3.1), so
 the accuracy depends on neither logit scale nor bias.
 
-It stands beside the published one of the same templates and number of images. Two published runs of
-the same weights by the same benchmark differ by up to 0.31 points (ViT-B/16, Cars: 64.46 and
-64.77), so a difference of more than one point is said. The table of published accuracies is made by
-tools/published_accuracies.py.
+It is compared with the published accuracy for the same templates and number of images. Two
+published runs of the same weights by the same benchmark differ by up to 0.31 points (ViT-B/16,
+Cars: 64.46 and 64.77), so a warning reports only differences above one point. The table of
+published accuracies is made by tools/published_accuracies.py.
 """
 
 import csv
@@ -50,7 +50,7 @@ class PublishedAccuracy(NamedTuple):
 
 @dataclass(frozen=True)
 class ZeroShotAccuracy:
-    """The number of images that are nearest to their class's text feature, under one prompt."""
+    """The number of images nearest to their own class's text feature, under one prompt."""
 
     template: str
     correct: int
@@ -66,9 +66,9 @@ class ZeroShotAccuracy:
 
 
 def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
-    """The accuracy of a set's features for each prompt, of those images that have a label.
+    """The accuracy of a set's features for each prompt, on the images that have a label.
 
-    There is none of noise, of words, and of images without labels.
+    Noise, word lists and sets without labels have none.
     """
     is_labelled, shots = features.labels >= 0, []
     labels = features.labels[is_labelled]
@@ -86,7 +86,7 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
         if row and not warning and abs(off := 100 * correct / images - row.accuracy) > _MOST:
             warning = (
                 f"that is {abs(off):.1f} points {'below' if off < 0 else 'above'} the published "
-                f"accuracy ({row.source}); usual causes, the most frequent first: {_CAUSES}"
+                f"accuracy ({row.source}); usual causes, most frequent first: {_CAUSES}"
             )
         percent = row.accuracy if row else None
         shots.append(ZeroShotAccuracy(text.template, correct, images, percent, warning))
@@ -94,7 +94,7 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
 
 
 def accuracy_lines(features: Features) -> Iterator[str]:
-    """Lines on a set's accuracies beside the published ones, and on what may be wrong with it."""
+    """A set's accuracies, the published ones, and warnings of what may be wrong, as lines."""
     path, shots, warnings = features.path, zero_shots(features), dict[str, None]()
     for shot in shots:
         under = f" under '{shot.template}'" * (len(shots) > 1)
@@ -106,7 +106,7 @@ def accuracy_lines(features: Features) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def table() -> list[PublishedAccuracy]:
-    """All published accuracies that the package holds."""
+    """All published accuracies in the package."""
     with _TABLE.open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
     return [
@@ -118,10 +118,10 @@ def table() -> list[PublishedAccuracy]:
 def published(
     identity: Mapping[str, Any], name: str, template: str, images: int
 ) -> PublishedAccuracy | None:
-    """Find what is published of an encoder, on so many images of a set, by the same templates.
+    """Find the published accuracy of an encoder on that many images of a set, by equal templates.
 
-    An encoder is known by its model and its weights' tag. An imported one only has a name, which
-    must be that of the usual folder: ViT-B-16-openai.
+    An encoder is identified by its model and its weights' tag. An imported one only has a name,
+    which must be that of the usual folder: ViT-B-16-openai.
     """
     model, pretrained = str(identity.get("model")), identity.get("pretrained")
     if pretrained == "openai":
@@ -153,7 +153,7 @@ Labels = NDArray[np.integer]
 
 
 def _other_order(labels: Labels, answers: Labels, names: Sequence[str]) -> str:
-    """Say that labels seem to be in another order, and what it would give; empty if they do not."""
+    """Warn that labels seem to be in a different order, and give its accuracy; empty if not."""
     share, every = (labels == answers).mean(), np.arange(len(names))
     if share > 1 - _LEAST_GAIN:
         return ""  # no order can gain so much
@@ -168,8 +168,8 @@ def _other_order(labels: Labels, answers: Labels, names: Sequence[str]) -> str:
     swaps = [(i, int(order[i])) for i in np.unique(labels) if order[i] != i]
     pairs = ", ".join(f"'{names[i]}' for '{names[j]}'" for i, j in swaps[:_PAIRS])
     return (
-        f"labels seem to be in another order than the class names: {pairs} … would give "
-        f"{100 * (order[labels] == answers).mean():.1f} % in place of {100 * share:.1f} %"
+        f"labels and class names seem to differ in their order: {pairs} … would give "
+        f"{100 * (order[labels] == answers).mean():.1f} % instead of {100 * share:.1f} %"
     )
 
 

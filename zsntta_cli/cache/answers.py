@@ -1,9 +1,9 @@
-"""TPT's answers for the images of a feature file, which are kept beside it.
+"""TPT's answers for the images of a feature file, stored beside it.
 
 The prompt is reset before each sample, so an answer depends on the image, the class names, the
-prompt and TPT's own settings, and never on a stream. Answers are filed under a digest of the
-question, `features/ENCODER/SET.DIGEST.tpt`: rows (n, 7) that are written behind each other as the
-answers are computed, each with the number of its image and a checksum of itself.
+prompt and TPT's own settings, and never on a stream. The file name contains a digest of the
+question, `features/ENCODER/SET.DIGEST.tpt`. Its rows (n, 7) are appended as the answers are
+computed, each with the number of its image and its own checksum.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ Answers = NDArray[np.float64]  # (N, 5), NaN where an answer is not known
 
 
 def unknown(count: int) -> Answers:
-    """Make the answers for N images, none of which is known."""
+    """Make answers for N images, all unknown."""
     return np.full((count, len(COLUMNS)), np.nan)
 
 
@@ -43,7 +43,7 @@ class AnswerFile:
     """The answers for one feature file to one question."""
 
     def __init__(self, features: Path, asked: Mapping[str, Any], digest: str, images: int) -> None:
-        """`asked` is all that answers depend on beside the features, whose digest is `digest`."""
+        """`asked` is all that answers depend on besides the features, whose digest is `digest`."""
         key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:_DIGITS]
         self.path = features.with_name(f"{features.stem}.{key}{ANSWERS}")
         self.images = images
@@ -61,11 +61,11 @@ class AnswerFile:
         return file, answers
 
     def read(self) -> Answers:
-        """Read the answers (N, 5), as far as there are any for these features."""
+        """Read the answers (N, 5) that exist for these features."""
         return self._kept()[1]
 
     def save(self, answers: Answers) -> None:
-        """Keep those of the answers (N, 5) that no process has kept yet.
+        """Store those of the answers (N, 5) that no process has stored yet.
 
         Raises:
             StoreError: they cannot be written.

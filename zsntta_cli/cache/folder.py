@@ -1,4 +1,4 @@
-"""The layout of a features folder: where files lie, which there are, who may write one."""
+"""The layout of a features folder: where files are, which exist, and who may write one."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ def encoder_folder(root: Path, encoder_name: str) -> Path:
 def folder_name(choice: EncoderChoice) -> str:
     """The folder name of an encoder's features.
 
-    Files of weights are told apart by their content, as downloads from the hub all have the same
+    Weights files are distinguished by their content, as downloads from the hub all have the same
     name: the folder name ends with digits of the digest.
     """
     if choice.folder or not choice.file:
@@ -56,7 +56,7 @@ def feature_path(root: Path, encoder_name: str, name: str) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """Let one process write the file at `path`; note it if another one has to be waited for."""
+    """Let one process write the file at `path`; note it if another one is being waited for."""
     from filelock import FileLock, Timeout  # what only reads needs none
 
     lock = FileLock(path.with_name(f".{path.stem}.lock"))
@@ -65,7 +65,7 @@ def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            note(f"{path} is being written by another process: waiting.")
+            note(f"waiting for another process that writes {path}.")
             lock.acquire()
     try:
         yield
@@ -74,7 +74,7 @@ def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
 
 
 def entries(root: Path, encoder_name: str | None) -> list[Path]:
-    """All that lies in the folder of an encoder, or in the folders of all, in order.
+    """All entries of an encoder's folder, or of all encoders' folders, in order.
 
     Raises:
         StoreError: a folder cannot be read.
@@ -95,12 +95,12 @@ def is_feature_file(path: Path) -> bool:
 
 
 def feature_files(root: Path, encoder_name: str | None) -> list[Path]:
-    """The feature files, in order; the encoder is a folder's name and never a pattern."""
+    """The feature files, in order; the encoder is a folder name, never a pattern."""
     return [*filter(is_feature_file, entries(root, encoder_name))]
 
 
 def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None) -> list[Path]:
-    """Find the feature files of some sets, or of all if none is named.
+    """Find the feature files of the named sets, or of all if none is named.
 
     Raises:
         StoreError: a set has no feature file.
@@ -116,13 +116,13 @@ def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None)
 
 
 def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
-    """The sets of a kind that an encoder has features of; only the files' names are looked at."""
+    """The sets of a kind with features of an encoder; only file names are read."""
     files = feature_files(root, encoder_name)
     return [path.stem for path in files if SetName.parse(path.stem).kind == kind]
 
 
 def encoders_with(root: Path, name: str, parameters: bool = False) -> list[str]:
-    """The folders of encoders that have features of a set, or of it with any `parameters`."""
+    """The folders of encoders with features of a set, or of the set with any `parameters`."""
     folders = dict[str, None]()
     for path in feature_files(root, None):
         if name == (SetName.parse(path.stem).base if parameters else path.stem):
@@ -131,7 +131,7 @@ def encoders_with(root: Path, name: str, parameters: bool = False) -> list[str]:
 
 
 def encoder_names(root: Path) -> list[str]:
-    """The folders of encoders that have features."""
+    """The folders of encoders with features."""
     return [*dict.fromkeys(path.parent.name for path in feature_files(root, None))]
 
 
@@ -147,12 +147,12 @@ def described(root: Path, encoder_name: str) -> "list[Features]":
 
 
 def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> "list[Features]":
-    """The descriptions in a folder, none of which is of another encoder than `identity`.
+    """The descriptions of a folder's files, after a check that all are from one encoder.
 
     Weights behind a name may change, and files of another folder may have been copied to this one.
 
     Raises:
-        StoreError: one is of another encoder.
+        StoreError: a file is from a different encoder than `identity`.
     """
     files = described(root, encoder_name)
     for other in files:
@@ -162,7 +162,7 @@ def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> 
 
 @dataclass(frozen=True)
 class Stored:
-    """What lies in a features folder: a file, or a folder of parts."""
+    """An entry of a features folder: a file, or a folder of parts."""
 
     path: Path
     name: str  # of its set, and what it is
@@ -172,7 +172,7 @@ class Stored:
 
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
-    """List feature files, unfinished extractions, parts that are not joined, answers of TPT."""
+    """List feature files, unfinished extractions, parts that are not joined, and TPT's answers."""
     from zsntta_cli.cache import store
 
     found = []
@@ -188,7 +188,7 @@ def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
             elif path.name.startswith(".") and path.suffix == ROWS:
                 found.append(Stored(path, path.stem[1:], size, state="unfinished"))
             elif path.suffix == ANSWERS and not path.name.startswith("."):
-                name = f"{Path(path.stem).stem}, answers of TPT"
+                name = f"{Path(path.stem).stem}, TPT's answers"
                 found.append(Stored(path, name, size))
             elif path.suffix == PARTS and not path.with_suffix(".h5").exists():
                 sizes = [part.stat().st_size for part in path.glob("[0-9]*.h5")]

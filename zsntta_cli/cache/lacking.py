@@ -1,7 +1,7 @@
-"""What is said where features, texts or words lack: an error that ends with the command to type.
+"""Errors for missing features, texts or words, each with the command to type.
 
-The command names the encoder as far as its folder tells; the command line adds what the user's own
-line says (`cli/command.py`).
+The command names the encoder as far as its folder tells; the command line adds the options that the
+user typed (`cli/command.py`).
 """
 
 import shlex
@@ -20,7 +20,7 @@ _CACHED = 6  # of the sets that there are in place of one that is missing
 
 
 def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] = ()) -> StoreError:
-    """The error of a set that has no feature file; `there` are the sets that have one.
+    """The error for a set that has no feature file; `there` are the sets that have one.
 
     `encoder` is the folder of its features, empty for any.
     """
@@ -28,31 +28,29 @@ def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] =
     others = [one for one in encoders_with(root, name) if one != encoder]
     hint = close or (f" (cached: {first_of(there, _CACHED)})" if there else "")
     if others:
-        hint = f" (there are some by {first_of(others, 3)}: --encoder NAME)"
+        hint = f" (available by {first_of(others, 3)}: --encoder NAME)"
     lacks = f"no features of '{name}'{f' by {encoder}' if encoder else ''} in {root}/{hint}"
     way = f"type {making([name], encoder, root)}"
     if parsed.kind == NOISE and encoder and _is_imported(encoder, root):
-        way = f"leave injected noise out with --noise none, or {way}"
+        way = f"omit injected noise with --noise none, or {way}"
     elif parsed.base not in CATALOGUE:
         if close:
             return StoreError(lacks)
         if listed := near(parsed.base, tuple(CATALOGUE)).strip(" ()"):
-            way = f"{listed} For images of your own {way}"
+            way = f"{listed} For your own images, {way}"
     return StoreError(f"{lacks}: {way}")
 
 
 def missing_sets(missing: Mapping[str, Sequence[str]], root: Path) -> StoreError:
-    """The error of several sets without feature files, by the folders of their encoders."""
+    """The error for several sets without feature files, by the folders of their encoders."""
     sets = " and ".join(f"{len(names)} by {folder}" for folder, names in missing.items())
-    return StoreError(
-        f"feature files that are not in {root}/: {sets}: type {making_all(missing, root)}"
-    )
+    return StoreError(f"feature files missing in {root}/: {sets}: type {making_all(missing, root)}")
 
 
 def missing_text(
     prompt: str, name: str, cached: Sequence[str], limit: int | None, encoder: str, root: Path
 ) -> StoreError:
-    """The error of a prompt that no text features of a set's class names are cached for.
+    """The error for a prompt without cached text features of a set's class names.
 
     `limit` is that of the extraction that made the set.
     """
@@ -67,7 +65,7 @@ def missing_text(
 
 
 def missing_words(method: str, cached: Sequence[str], encoder: str, root: Path) -> StoreError:
-    """The error of a method that needs words, where no list is cached or several are."""
+    """The error for a method that needs a word list, if none or several are cached."""
     named = "name one with --set words=NAME, or " * bool(cached)
     return StoreError(
         f"{method} needs a word list (cached: {', '.join(cached) or 'none'}): {named}type zsntta "
@@ -76,11 +74,9 @@ def missing_words(method: str, cached: Sequence[str], encoder: str, root: Path) 
 
 
 def no_partner(id_set: str, encoder: str, root: Path, partners: Sequence[str]) -> StoreError:
-    """The error of a noise ratio above 0 where no OOD set of an ID set's partners is cached."""
+    """The error for a noise ratio above 0 if no OOD partner of an ID set is cached."""
     if not partners:
-        return StoreError(
-            f"a noise ratio above 0 needs an OOD set beside '{id_set}': add --ood NAME"
-        )
+        return StoreError(f"a noise ratio above 0 needs an OOD set for '{id_set}': add --ood NAME")
     entries = {name: CATALOGUE[name] for name in partners}
     easy = [name for name, entry in entries.items() if entry.downloads or not entry.layout]
     return StoreError(
@@ -90,12 +86,12 @@ def no_partner(id_set: str, encoder: str, root: Path, partners: Sequence[str]) -
 
 
 def making_all(missing: Mapping[str, Sequence[str]], root: Path) -> str:
-    """The commands that make the features of several sets, of each encoder's folder."""
+    """The commands that make the features of several sets, by encoder folder."""
     return " && ".join(making(names, folder, root) for folder, names in missing.items())
 
 
 def making(names: Sequence[str], encoder: str = "", root: Path = FEATURES) -> str:
-    """The command that makes the features of sets, or imports them where nothing can make them."""
+    """The command that makes the features of sets, or imports those that cannot be made here."""
     kinds = {name: SetName.parse(name).kind for name in names}
     if _is_imported(encoder, root) and {*kinds.values()} != {WORDS}:
         by = f"--encoder {shlex.quote(encoder)} --features FILE{_folder(root)}"
@@ -110,12 +106,12 @@ def making(names: Sequence[str], encoder: str = "", root: Path = FEATURES) -> st
 
 
 def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
-    """The encoder whose features are in a folder; None where that is not known."""
+    """The encoder whose features are in a folder; None if unknown."""
     return known_folders().get(folder) or _made_by(folder, root)[1]
 
 
 def _made_by(folder: str, root: Path) -> tuple[bool, EncoderChoice | None]:
-    """Whether there are features in a folder, and the encoder that an extraction took for them."""
+    """Whether a folder has features, and the encoder with which they were extracted."""
     try:
         beside = described(root, folder) if folder else []
     except ZsnttaError:

@@ -1,4 +1,4 @@
-"""Features as arrays of other tools: .npz, .npy, .pt and .safetensors in, .npz out.
+"""Features as arrays of other tools: import .npz, .npy, .pt and .safetensors, export .npz.
 
 An export has `image_features` (N, D), `labels` (N,), `sample_ids` (N,), `class_names` (C,), and
 class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order.
@@ -64,13 +64,11 @@ def read_arrays(path: Path) -> Arrays:
     """Read the arrays of a file.
 
     Raises:
-        StoreError: there is no such file, its type is not known, it is broken, or has objects.
+        StoreError: the file does not exist, has an unknown type, is broken, or has objects.
     """
     ending = path.suffix.lower()
     if not path.is_file() or ending not in _ENDINGS:
-        raise StoreError(
-            f"{path} is no file that can be read: must be one of {', '.join(_ENDINGS)}."
-        )
+        raise StoreError(f"{path} is not a readable file: must be one of {', '.join(_ENDINGS)}.")
     try:
         if ending == ".npy":
             return {_BARE: np.lib.format.open_memmap(path, mode="r")}
@@ -86,7 +84,7 @@ def read_arrays(path: Path) -> Arrays:
         try:
             content = torch.load(path, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:  # torch advises to unpickle all the same
-            raise ValueError("damaged, or with objects other than tensors and strings") from error
+            raise ValueError("damaged, or has objects other than tensors and strings") from error
         if not isinstance(content, dict):
             content = {_BARE: content}
         return {str(key): _array(value) for key, value in content.items()}
@@ -103,7 +101,7 @@ def _array(value: Any) -> Array:
         return np.asarray(value)
     # With strides of 0, a small file can claim a tensor of any shape, and a copy fills the memory.
     if value.numel() * value.element_size() > value.untyped_storage().nbytes():
-        raise ValueError("a tensor in it repeats itself: save its .clone()")
+        raise ValueError("it has an expanded tensor: save the tensor's .clone()")
     array: Array = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     return array  # NumPy has no bfloat16
 
@@ -113,7 +111,7 @@ def _array(value: Any) -> Array:
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """The files to import, and the set and encoder that they are imported as."""
+    """The files to import, and the names of the resulting set and encoder."""
 
     name: str
     features: Path
@@ -131,11 +129,11 @@ class ImportPlan:
         pools, kind = ", ".join(_POOLS), SetName.parse(self.name).kind
         check(
             self.is_noise or kind == DATASET,
-            f"name is '{self.name}', must be a data set's or one of: {pools}.",
+            f"name is '{self.name}', must be a data set name or one of: {pools}.",
         )
         check(
             not self.is_noise or list(self.files) == [_ROWS],
-            f"'{self.name}' is a noise pool: it has neither labels nor text.",
+            f"'{self.name}' is a noise pool: omit labels, class names and text.",
         )
 
     @property
@@ -145,7 +143,7 @@ class ImportPlan:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files, each by the name of the array that it is named for."""
+        """The files, each by the name of its array."""
         files = {
             _ROWS: self.features, _TEXT: self.text, _LABELS: self.labels, _NAMES: self.class_names
         }  # fmt: skip
@@ -155,11 +153,11 @@ class ImportPlan:
 def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     """Check features made elsewhere, and write them as an extraction does.
 
-    `note` is given each thing that was noticed.
+    `note` receives each observation.
 
     Raises:
-        StoreError: a file cannot be read, arrays do not fit each other, or the feature file or the
-            folder has other features.
+        StoreError: a file cannot be read, arrays do not match each other, or the feature file or
+            the folder has different features.
     """
     path, held = feature_path(root, plan.encoder, plan.name), _gathered(plan)
     rows = _checked(held, _ROWS, ("N", "D"))
@@ -175,7 +173,7 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
             texts[text.template] = text
             if not names:
                 names = tuple(f"class {i}" for i in range(len(text.features)))
-                note(f"no class names: called '{names[0]}' … '{names[-1]}'")
+                note(f"no class names: using '{names[0]}' … '{names[-1]}'")
         if _GENERIC in held:
             generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
             said = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
@@ -183,7 +181,7 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
         if _LABELS in held:
             labels = _labels(held, count, len(names))
         else:
-            note("no labels: can be an OOD set only")
+            note("no labels: it can only be an OOD set")
     ids = _lines(held, "sample_ids", count) if "sample_ids" in held else numbered(count)
     norms, normalized = row_norms(rows), plan.normalized
     if normalized is None:
@@ -203,13 +201,12 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
             check_same(
                 other.path, {**other.identity, "dims": other.dim},
                 {**new.identity, "dims": dim}, (*SAME_ENCODER, "dims"),
-                then="give this one another name with --encoder NAME, or the same --logit-scale",
+                then="name this encoder with --encoder NAME, or give the same --logit-scale",
             )  # fmt: skip
     with locked(path, note):
         if path.exists() and not plan.overwrite:
             raise StoreError(
-                f"{path} is there already: --overwrite replaces it, --encoder NAME puts the new "
-                f"one elsewhere."
+                f"{path} already exists: --overwrite replaces it, --encoder NAME writes elsewhere."
             )
         store.write(new, ids)
     return new
@@ -227,7 +224,7 @@ def _gathered(plan: ImportPlan) -> dict[str, Array]:
         held = {_ALSO.get(key, key or wanted): array for key, array in arrays if array.size}
         if wanted not in held:
             named = ", ".join(f"'{key}'" for key in held) or "nothing"
-            raise StoreError(f"{file} holds {named}, must hold '{wanted}': save it so.")
+            raise StoreError(f"{file} holds {named}, must hold '{wanted}': rename the array.")
         if wanted == _TEXT:  # in place of the texts beside the features
             for key in (_TEMPLATES, _GENERIC, _GENERIC_SOURCE):
                 gathered.pop(key, None)
@@ -303,9 +300,9 @@ def _identity(plan: ImportPlan, held: Arrays, note: Note) -> dict[str, Any]:
             said = dict(json.loads(str(held["encoder"])).items())
         except (ValueError, AttributeError, RecursionError) as error:
             raise StoreError(
-                f"{plan.features}: 'encoder' in it is no JSON object: export it again."
+                f"{plan.features}: its 'encoder' is not a JSON object: export it again."
             ) from error
-        note(f"{plan.features.name} says that its features are of {short(str(said.get('model')))}")
+        note(f"{plan.features.name} names its encoder: {short(str(said.get('model')))}")
         return {**said, **given}
     unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
     sigmoid = {} if plan.logit_bias is None else {"loss": "sigmoid"}
@@ -326,25 +323,25 @@ def export_features(
     without_ids: bool = False,
     overwrite: bool = False,
 ) -> tuple[Features, str]:
-    """Write a cached set as .npz, whole or not at all; a note says where ids name folders.
+    """Write a cached set as .npz, completely or not at all; a note warns if ids name folders.
 
-    The set is of the only encoder that has it, if none is named.
+    Without `encoder`, only one encoder may have the set.
 
     Raises:
-        StoreError: the set is not cached, is of several encoders, has no images, or is broken; or
-            the target exists already or cannot be written.
+        StoreError: the set is not cached, has several encoders, has no images, or is broken; or
+            the target already exists or cannot be written.
     """
     path, *others = find(root, [name], encoder)
     if others:
         encoders = ", ".join(one.parent.name for one in (path, *others))
-        raise StoreError(f"'{name}' is cached of {encoders}: choose one with --encoder NAME.")
+        raise StoreError(f"'{name}' is cached for {encoders}: choose one with --encoder NAME.")
     if not check_target(target) and not overwrite and target.exists() and target.stat().st_size:
         raise StoreError(
-            f"{target} is there already: --overwrite replaces it, --output names another place"
+            f"{target} already exists: --overwrite replaces it, --output names another file"
         )
     features, ids = store.read(path), store.read_sample_ids(path)
     if not len(features):
-        raise StoreError(f"'{name}' has no images, so there is nothing to export.")
+        raise StoreError(f"'{name}' has no images to export.")
     texts = [*features.texts.values()]
     arrays: dict[str, Array] = {
         "image_features": features.image_features,
@@ -364,8 +361,8 @@ def export_features(
     with whole_file(target) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
     leading = "" if without_ids else next(filter(names_a_folder, ids), "")
-    note = f"sample ids have folders of this machine ('{short(leading)}'): --without-ids leaves "
-    return features, f"{note}them out" if leading else ""
+    note = f"sample ids name folders of this machine ('{short(leading)}'): --without-ids "
+    return features, f"{note}omits them" if leading else ""
 
 
 def _text_key(index: int) -> str:

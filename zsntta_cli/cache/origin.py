@@ -1,8 +1,8 @@
 """The origin of features: what made them, as one flat mapping without any path of the machine.
 
-The encoder's identity and the source of a feature file decide its features, up to their last bits,
-which depend on more: versions, threads, the processor, the batch size. A record keeps all of it for
-each set that its run read, and tells later what differs.
+The encoder's identity and the source of a feature file determine its features up to their last
+bits, which also depend on versions, threads, the processor and the batch size. A record keeps all
+of it for each set that its run read, so that differences can be named later.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ Origin = Mapping[str, Any]
 def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
     """The origin of a file's features; `prompt` is that of the text features that were read.
 
-    It is short, since every record has it, and a list of ten thousand records parses all of them.
+    It is short, since every record has it, and listing ten thousand records parses all of them.
     """
     identity, source, machine = (
         public_identity(features.identity),
@@ -80,13 +80,13 @@ def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
 
 
 def origins_in(recorded: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The origins of sets, by name, from a record, which may be a stranger's."""
+    """The origins of sets, by name, from a record, which may come from a stranger."""
     shared, sets = _mapping(recorded.get(_SHARED)), _mapping(recorded.get(_SETS))
     return {name: {**shared, **_mapping(own)} for name, own in sets.items()}
 
 
 def differences_in_words(here: Origin, there: Origin) -> str:
-    """Say what differs, as `key: there -> here`; or that nothing does, or nothing is recorded."""
+    """Describe what differs, as `key: there -> here`; or that nothing differs or is recorded."""
     if not here or not there:
         whose = "the record does" if here else "the feature file here does"
         return f"{whose} not say how they were made"
@@ -97,7 +97,7 @@ def differences_in_words(here: Origin, there: Origin) -> str:
         for key in (*versions, *_MADE_BY, *_MADE_OF)
         if new.get(key) != old.get(key)
     ]
-    return "; ".join(differences) or "yet by all that is recorded they were made in the same way"
+    return "; ".join(differences) or "although all recorded settings agree"
 
 
 def _flat(origin: Origin) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Sets in parts: whole batches each, so that joined they are what one extraction would have made.
+"""Sets in parts of whole batches, which joined equal what one extraction would have made.
 
 The folder `NAME.parts/` beside `NAME.h5` has a feature file for each part, `00003-of-00064.h5`,
-which describes the whole set. The parts stay where they are until somebody removes them.
+which describes the whole set. The parts stay until somebody removes them.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ _NAMED = 8  # of many missing parts
 
 
 def part_path(path: Path, index: int, of: int) -> Path:
-    """The feature file of a part, by its number from 1, of the set that is joined at `path`."""
+    """The feature file of a part, by its number from 1, of the set to be joined at `path`."""
     return path.with_name(f"{path.stem}{PARTS}") / f"{index:05d}-of-{of:05d}.h5"
 
 
@@ -37,14 +37,14 @@ def part_rows(images: int, index: int, of: int, batch_size: int) -> range:
     if of > batches:
         raise SettingsError(
             f"part is {index}/{of}, but {images:,} images are {batches} batches of {batch_size}: "
-            f"take N of {batches} or less, or a smaller --batch-size."
+            f"use at most {batches} parts, or a smaller --batch-size."
         )
     first, last = (i * batches // of * batch_size for i in (index - 1, index))
     return range(first, min(last, images))
 
 
 def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Path]:
-    """Where the parts of a set are to be joined, of one encoder or of all.
+    """The paths where the parts of a set are to be joined, of one encoder or of all.
 
     Raises:
         StoreError: the set has no parts.
@@ -57,21 +57,21 @@ def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Pat
 
 
 def join_parts(path: Path) -> Features:
-    """Join the parts of the set at `path`, unless it is there; and return the set's description.
+    """Join the parts of the set at `path` unless it exists, and return the set's description.
 
     Raises:
-        StoreError: parts are missing, broken, or of another encoder, set or size of batches; or
-            another set is at `path`.
+        StoreError: parts are missing or broken, their encoder, set or batch size differs, or a
+            different set is at `path`.
     """
     files = _files(path)
     first, *others = parts = [store.read(file, rows=False) for file in files]
     for part in others:
         check_same(
             part.path, _made_as(part), _made_as(first), _made_as(first), what="extraction",
-            then="remove the part that is wrong, and extract it",
+            then="remove the wrong part, and extract it again",
         )  # fmt: skip
     if path.exists():
-        there, then = store.read(path, rows=False), "remove it, or take another --features-dir"
+        there, then = store.read(path, rows=False), "remove it, or choose another --features-dir"
         check_same(path, _made_as(there), _made_as(first), _made_as(first), then=then)
         return there
     skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
@@ -94,7 +94,7 @@ def _files(path: Path) -> list[Path]:
     if len(divisions) != 1:
         listed = " and ".join(map(str, divisions))
         raise StoreError(
-            f"{folder} has parts of {listed}: remove those that are not meant."
+            f"{folder} has parts of {listed}: remove the unwanted ones."
             if divisions
             else f"no parts at {folder}: zsntta extract --dataset NAME=… --part 1/64 makes one."
         )
@@ -103,7 +103,7 @@ def _files(path: Path) -> list[Path]:
     if missing := [str(i) for i, file in enumerate(expected, 1) if file not in files]:
         raise StoreError(
             f"{len(missing):,} of {of:,} parts are missing in {folder}, {first_of(missing, _NAMED)}"
-            f": zsntta extract with the options of the others and --part {missing[0]}/{of}."
+            f": run zsntta extract with the same options and --part {missing[0]}/{of}."
         )
     return expected
 

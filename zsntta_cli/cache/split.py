@@ -1,6 +1,6 @@
 """Splits of a cached set by its classes. Nothing is encoded again.
 
-A split by classes is that of the open-set literature (six of CIFAR-10's classes against four, 20 of
+A split by classes follows the open-set literature (six of CIFAR-10's classes against four, 20 of
 Tiny-ImageNet's against 180): some classes become an ID set, and the others its OOD set, which is
 noise of the same kind.
 """
@@ -25,7 +25,7 @@ def ood_of(id_set: str) -> str:
 
 
 def drawn_classes(total: int, count: int, seed: int) -> list[int]:
-    """Draw `count` of a set's `total` classes at random, by a seed, and give them in order.
+    """Draw `count` of a set's `total` classes at random from a seed, and return them in order.
 
     Raises:
         SettingsError: the ID set or the OOD set would have no class.
@@ -37,37 +37,35 @@ def drawn_classes(total: int, count: int, seed: int) -> list[int]:
 
 
 def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
-    """Read the classes that a file names, one name on each line, and give them in the set's order.
+    """Read the classes that a file names, one per line, and return them in the set's order.
 
     Raises:
         DatasetError: the file cannot be read, or names none.
-        SettingsError: a name is no class, or the file names all of the classes.
+        SettingsError: a name is not a class, or the file names all classes.
     """
     from zsntta_cli.datasets.words import read_words  # it draws: not for every start
 
     wanted = set(read_words(path))
     if strange := sorted(wanted - set(class_names)):
-        raise SettingsError(f"{path}: '{strange[0]}' is no class of the set.")
+        raise SettingsError(f"{path}: '{strange[0]}' is not a class of the set.")
     if len(wanted) == len(class_names):
-        raise SettingsError(
-            f"{path} names {len(wanted)} of {len(class_names)} classes: some, not all."
-        )
+        raise SettingsError(f"{path} names all {len(wanted)} classes: must name only some of them.")
     return [i for i, name in enumerate(class_names) if name in wanted]
 
 
 def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
-    """Write the two sets of a split beside the file of the set, which keeps all its classes.
+    """Write the two sets of a split beside the set's own file, which keeps all its classes.
 
     Raises:
-        StoreError: images have no labels, or files of these names hold other features.
+        StoreError: images have no labels, or files of these names have different features.
     """
     whole = store.read(path)
     if not whole.class_names:
-        raise StoreError(f"'{whole.name}' has no class labels, and so no classes to split.")
+        raise StoreError(f"'{whole.name}' has no class labels by which to split it.")
     if unlabelled := int((whole.labels < 0).sum()):
         raise StoreError(
-            f"'{whole.name}' has {counted(unlabelled, 'image')} without a label, in neither part "
-            f"of a split: extract or import the set without them."
+            f"'{whole.name}' has {counted(unlabelled, 'image')} without a label: extract or import "
+            f"the set without them."
         )
     ids, is_id = np.array(store.read_sample_ids(path), dtype=object), np.isin(whole.labels, chosen)
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
@@ -80,8 +78,7 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
             there = store.read(part.path)
             if (there.source, there.identity) != (part.source, part.identity):
                 raise StoreError(
-                    f"{part.path} holds another split or set: name this one otherwise with --name "
-                    f"NAME."
+                    f"{part.path} holds a different split or set: choose another --name NAME."
                 )
             part = replace(part, texts={**part.texts, **there.texts}, created=there.created)
         store.write(part, ids[rows].tolist())

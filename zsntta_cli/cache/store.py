@@ -1,12 +1,13 @@
 """Feature files, `features/ENCODER/SET.h5`: written, read and checked; only this module uses h5py.
 
-A file is absent or whole: it appears by an atomic rename of a finished, durable file. It has the
+A file is absent or complete: it appears by an atomic rename of a finished, durable file. It has the
 image features (N, D), labels (N,), sample ids (N,), class names (C,), for each prompt template the
-classes' text features (C, D), and maybe the encoder's generic text (D,). Its digest covers features
-and labels; its seal covers the encoder's identity, the class names, all texts and the digest.
+classes' text features (C, D), and optionally the encoder's generic text (D,). Its digest covers
+features and labels; its seal covers the encoder's identity, the class names, all texts and the
+digest.
 
-A file may be a stranger's. So all of it is looked at before any of it is read: links, external and
-virtual storage and filters are refused, and what declares more bytes than the file has.
+A file may come from a stranger. Its structure is therefore checked before any data is read: links,
+external and virtual storage, filters, and declared sizes beyond the file's own are refused.
 """
 
 import contextlib
@@ -49,7 +50,7 @@ class Text:
 
     @property
     def scale(self) -> str:
-        """Its own logit scale as a file says it; empty for the encoder's."""
+        """Its own logit scale as stored in a file; empty for the encoder's."""
         return "" if self.logit_scale is None else repr(float(self.logit_scale))
 
 
@@ -59,7 +60,7 @@ def now() -> str:
 
 
 def digest_of(*arrays: NDArray[Any]) -> str:
-    """The sha256 of the bytes of arrays."""
+    """The SHA-256 of the bytes of arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).data)
@@ -68,7 +69,7 @@ def digest_of(*arrays: NDArray[Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """One feature file: what it says and its arrays, without its sample ids."""
+    """One feature file: its attributes and arrays, without its sample ids."""
 
     path: Path
     kind: str
@@ -98,7 +99,7 @@ class Features:
 
     @property
     def seal(self) -> str:
-        """The SHA-256 of what must not be exchanged; features and texts enter by their digests."""
+        """The SHA-256 of what must not change; features and texts enter by their digests."""
         sealed: dict[str, Any] = {
             "encoder": json.dumps(self.identity),
             "digest": self.digest,
@@ -126,11 +127,11 @@ def write(
 ) -> str:
     """Write a feature file, and return the digest of its features and labels.
 
-    `blocks` are its rows in order, of which one block is in memory at a time; without them its
+    `blocks` are its rows in order, with one block in memory at a time; without them its
     `image_features` are written.
 
     Raises:
-        StoreError: the file cannot be written; no incomplete file is left.
+        StoreError: the file cannot be written; no incomplete file remains.
     """
     with (
         whole_file(new.path) as temporary,
@@ -178,9 +179,9 @@ def add_texts(
     generic: NDArray[np.float32] | None = None,
     generic_source: str = "",
 ) -> Features:
-    """Write a feature file, which was read as a whole, anew with more text features.
+    """Rewrite a feature file, which was read completely, with more text features.
 
-    A generic text (D,) takes the place of one that is there.
+    A generic text (D,) replaces an existing one.
 
     Raises:
         StoreError: the file is broken, or cannot be written.
@@ -209,12 +210,12 @@ def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
 
 
 def read(path: Path, rows: bool = True) -> Features:
-    """Read a feature file, and check that it is whole and sound.
+    """Read a feature file, and check that it is complete and sound.
 
     Without `rows` this is its description: features (0, D) and text features (0, D), unchecked.
 
     Raises:
-        StoreError: there is no such file, it cannot be read, or it is not whole or not sound.
+        StoreError: the file does not exist, cannot be read, or is incomplete or unsound.
     """
     with _opened(path) as file:
         features = _read(path, file, rows)
@@ -233,9 +234,9 @@ def read_sample_ids(path: Path) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[h5py.File]:
-    """Open a feature file, all of whose members were looked at.
+    """Open a feature file after a check of all of its members.
 
-    Errors that are raised within become a StoreError, too: most damage shows while it is read.
+    Errors raised within become a StoreError too: most damage shows during reading.
     """
     if not path.exists():
         raise StoreError(f"no features at {path}.")
@@ -250,10 +251,10 @@ def _opened(path: Path) -> Iterator[h5py.File]:
                 raise ValueError(f"its format is {version}, must be {FORMAT}")
             yield file
     except MemoryError as error:
-        raise StoreError(f"cannot read {path}: there is not enough memory.") from error
+        raise StoreError(f"cannot read {path}: not enough memory.") from error
     except Exception as error:  # h5py raises nearly anything for damaged files
         raise StoreError(
-            f"{path} is not a whole zsntta feature file ({first_line(error)}): delete it and "
+            f"{path} is not a complete zsntta feature file ({first_line(error)}): delete it and "
             f"extract again."
         ) from error
 
@@ -270,20 +271,20 @@ def _check_member(member: Any, name: str, left: int, depth: int = 0) -> int:
     for i in range(h5py.h5a.get_num_attrs(member.id)):
         attribute = h5py.h5a.open(member.id, index=i)
         if attribute.shape != () or attribute.dtype.kind not in "iubS":
-            raise ValueError(f"its attribute '{attribute.name.decode()}' is of another type")
+            raise ValueError(f"its attribute '{attribute.name.decode()}' has the wrong type")
         left -= attribute.get_storage_size()
     if isinstance(member, h5py.Dataset):
         plan, stored = member.id.get_create_plist(), member.id.get_storage_size()
         is_plain = plan.get_layout() == h5py.h5d.CONTIGUOUS and not plan.get_nfilters()
         if not is_plain or plan.get_external_count() or member.dtype.kind not in "fiubS":
-            raise ValueError(f"'{name}' does not lie in the file as a plain data set")
+            raise ValueError(f"'{name}' is not stored as a plain data set")
         if member.shape is None or (
             stored != math.prod(member.shape) * member.id.get_type().get_size()
         ):
-            raise ValueError(f"'{name}' declares other bytes than the {stored:,} that are there")
+            raise ValueError(f"'{name}' does not declare the {stored:,} bytes that it stores")
         left -= stored
     elif not isinstance(member, h5py.Group) or depth > _DEPTH:
-        raise ValueError(f"'{name}' is no data set")
+        raise ValueError(f"'{name}' is not a data set")
     else:
         for inner in member:
             if not isinstance(member.get(inner, getlink=True), h5py.HardLink):
@@ -326,7 +327,7 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     )  # fmt: skip
     if _attribute(file, "seal") != features.seal:
         raise ValueError(
-            "its encoder, class names or text features are not those that it was written with"
+            "its encoder, class names or text features were changed after it was written"
         )
     if rows and digest_of(features.image_features, labels) != features.digest:
         raise ValueError("its content does not match its digest")
@@ -365,7 +366,7 @@ def _attribute(member: Any, name: str, kind: type = str) -> Any:
     if kind is dict:
         value = json.loads(value)
     if not isinstance(value, kind):
-        raise ValueError(f"its attribute '{name}' is no {kind.__name__}")
+        raise ValueError(f"its attribute '{name}' is not of type {kind.__name__}")
     return value
 
 
@@ -373,7 +374,7 @@ def _attribute(member: Any, name: str, kind: type = str) -> Any:
 
 
 def problems(path: Path) -> list[str]:
-    """Read a feature file whole, and list what is wrong with it; nothing if it is sound."""
+    """Read a feature file completely, and list what is wrong with it; nothing if it is sound."""
     try:
         features, ids = read(path), read_sample_ids(path)
     except StoreError as error:
@@ -382,15 +383,15 @@ def problems(path: Path) -> list[str]:
     if features.name != path.stem:
         wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
     if twice := len(ids) - len(set(ids)):
-        wrong.append(f"{twice:,} sample ids are there twice")
+        wrong.append(f"{twice:,} sample ids are duplicates")
     return wrong
 
 
 def faults(features: Features, every_row: bool = False) -> Iterator[str]:
-    """Say what is wrong with features; nothing if they are sound.
+    """Describe what is wrong with features; nothing if they are sound.
 
-    Norms are computed of some rows only, unless `every_row`: features that are not finite are
-    shown by their scores, which are computed before any result.
+    Norms are computed for some rows only, unless `every_row`: features that are not finite are
+    detected by their scores, which are computed before any result.
     """
     identity, rows = features.identity, features.image_features
     scale, bias = identity.get("logit_scale"), identity.get("logit_bias")
@@ -402,11 +403,11 @@ def faults(features: Features, every_row: bool = False) -> Iterator[str]:
         yield f"its logit bias is {bias}, must be a number"
     for key in ("model", "pretrained", "precision", "weights_sha256"):
         if not isinstance(identity.get(key), str | None):
-            yield f"its encoder's {key} is no text"
+            yield f"its encoder's {key} is not a text"
     for key in ("images", "limit"):
         value = features.source.get(key)
         if not isinstance(value, int | None) or isinstance(value, bool) or (value or 0) < 0:
-            yield f"its source's {key} is no whole number"
+            yield f"its source's {key} is not a whole number"
     if (lowest := features.labels.min(initial=0)) < -1:
         yield f"has the label {lowest}, must be -1 (none) or more"
     if not len(rows) and features.kind != WORDS:

@@ -1,7 +1,7 @@
-"""Rows that fill a file on the disk, so that a stopped run goes on: features, words, TPT's answers.
+"""Rows appended to a file, so that a stopped run can resume: features, words, TPT's answers.
 
-The rows lie one behind the other, and `FILE.json` says what they are of. Rows of anything else are
-made again, never mixed in. Half a row, which a kill may leave at the end, is cut off.
+`FILE.json` describes what the rows depend on. Rows that depend on anything else are made again,
+never mixed in. An incomplete row, which a kill may leave at the end, is cut off.
 """
 
 import json
@@ -18,12 +18,12 @@ KEPT = 4  # batches that are written at a time: a killed run loses at most these
 
 
 class Unfinished:
-    """The rows (n, D) in a file, of which the first `done` count."""
+    """The rows (n, D) in a file; only the first `done` are valid."""
 
     def __init__(self, file: Path, of: Mapping[str, Any], width: int, dtype: str) -> None:
-        """Take up the rows of D = `width` numbers that lie there, if they are of the same.
+        """Resume with the existing rows of D = `width` numbers if they depend on the same.
 
-        `of` is all that they depend on.
+        `of` is everything that they depend on.
         """
         self._file, self._width, self._dtype = file, width, np.dtype(dtype)
         self._row = width * self._dtype.itemsize  # bytes
@@ -36,7 +36,7 @@ class Unfinished:
         self.has_others = size > 0 and not self._is_begun
 
     def append(self, rows: NDArray[np.floating]) -> None:
-        """Write rows (n, D) behind those that count, in place of whatever lies there.
+        """Write rows (n, D) after the valid ones, replacing anything else.
 
         Raises:
             StoreError: they cannot be written.
@@ -53,7 +53,7 @@ class Unfinished:
         self.done += len(rows)
 
     def fill(self, batches: Iterable[NDArray[np.floating]], advance: Callable[[int], None]) -> None:
-        """Write the next batches of rows (n, D), some at a time.
+        """Write the next batches of rows (n, D), several at a time.
 
         Raises:
             StoreError: they cannot be written.
@@ -71,7 +71,7 @@ class Unfinished:
 
     @property
     def rows(self) -> NDArray[np.floating]:
-        """The rows that count, (n, D), as they lie on the disk."""
+        """The valid rows (n, D), as stored on disk."""
         shape = self.done, self._width
         if not self.done:
             return np.empty(shape, self._dtype)
@@ -79,12 +79,12 @@ class Unfinished:
 
 
 def said_of(file: Path) -> Path:
-    """The file that says what the rows in `file` are of."""
+    """The file that describes what the rows in `file` depend on."""
     return file.with_name(f"{file.name}.json")
 
 
 def discard(file: Path) -> None:
-    """Remove rows and what they are of, as far as they are there."""
+    """Remove rows and their description, if they exist."""
     with writing(file):
         file.unlink(missing_ok=True)
         said_of(file).unlink(missing_ok=True)
