@@ -229,12 +229,13 @@ def kept_before(
 ) -> dict[RunSettings, Record]:
     """The runs whose results on the features that are now under `root` the store has.
 
-    A live run whose gradients are to be kept, and are not, is none of them.
+    A live run whose gradients are to be kept, and are not, is none of them. There are none in a
+    store that cannot be locked, and so not be read.
 
     Raises:
         StoreError: the store cannot be read.
     """
-    if keeping.fresh or not keeping.path.exists():
+    if keeping.fresh or not keeping.path.exists() or why_no_locks(keeping.path.parent):
         return {}
     foreseen, by_key = Library(root, rows=False), dict[str, RunSettings]()
     for run in runs:
@@ -259,15 +260,16 @@ def keeper(
 ) -> Iterator[Callable[[Record], None]]:
     """Give what keeps a finished run, each in a transaction of its own; stopped ones are not kept.
 
-    A store that is named is opened at once, one beside the features with the first result. `tell`
-    is told once why results are not kept.
+    A store that is named is opened at once, one beside the features, or where nothing can be
+    locked, with the first result. `tell` is told once why results are not kept.
 
     Raises:
         StoreError: the store that is named cannot be opened.
     """
-    is_named = keeping is not None and keeping.required
-    store = RecordStore(keeping.path, create=True) if keeping and is_named else None
+    store: RecordStore | None = None
     is_told = False
+    if keeping and keeping.required and not why_no_locks(keeping.path.parent):
+        store = RecordStore(keeping.path, create=True)
 
     def keep(record: Record) -> None:
         nonlocal store, is_told
