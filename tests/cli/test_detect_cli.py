@@ -128,7 +128,7 @@ def test_copies_are_made_once_in_a_new_folder(pictures):
     there = tree(Path("out"))
     assert sorted(photos_in(Path("out")).values()) == sorted(before.values())
     assert {path.name[:5] + ".png" for path in Path("out/_unsure").iterdir()} == unsure
-    fails(pictures(*run, "--copy-to", "out"), "out is there already", "name another one")
+    fails(pictures(*run, "--copy-to", "out"), "out already exists", "name another one")
     assert tree(Path("out")) == there
     few = pictures(*run, "--copy-to", "few", "--only", "noise", "--flag", "3")
     assert "few: 3 copied." in few.stderr

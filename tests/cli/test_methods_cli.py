@@ -85,13 +85,13 @@ def test_show_has_every_setting_with_default_and_help(methods, name):
 def test_show_tells_what_its_line_and_its_module_say(methods):
     output = methods("show", "adand").stdout
     assert "Noisy Test-Time Adaptation in Vision-Language Models (Cao et al., ICLR 2025)" in output
-    assert "1,280 items, which zs-clip decides (warmup x update-every)" in output
+    assert "1,280 items, decided by zs-clip (warmup x update-every)" in output
     assert "official: reevaluate false, late-start true" in output
     assert "Sec. 4 and Algorithm 1." in output
     assert "keeps a layer of D + 1 numbers" in output
     assert "optimizer sgd" in methods("show", "tent").stdout
     assert "zsntta extract --words" in methods("show", "csp").stdout
-    assert "no: a score, for --report ood" in methods("show", "energy").stdout
+    assert "no: it gives a score, for --report ood" in methods("show", "energy").stdout
     both = methods("show", "oodd+tda").stdout
     assert "Dynamic Dictionary" in both
     assert "Efficient Test-Time Adaptation" in both

@@ -77,8 +77,8 @@ def test_of_too_many_lines_those_of_the_usual_settings_are_drawn_and_a_note_says
     figure = plot(some, "ratio", {})
     assert [one.name for one in figure.panels[0].series] == ["zs-clip", "adand"]
     [note] = figure.notes
-    assert "2 of 11 lines are drawn" in note
-    assert "--method, --preset and --setting choose others: adand (warmup 1)" in note
+    assert "2 of 11 lines are shown" in note
+    assert "--method, --preset and --setting select others: adand (warmup 1)" in note
     chosen = plot(some, "ratio", {"warmup": ["3", "4"]})
     assert [one.name for one in chosen.panels[0].series] == ["adand (warmup 3)", "adand (warmup 4)"]
 
@@ -90,7 +90,7 @@ def test_of_too_many_pairs_the_averages_of_each_id_set_are_drawn():
     assert series(figure, "adand").y == pytest.approx((35,))
     figure = scores([dataclasses.replace(run, curves={"scores": SCORES}) for run in some])
     assert len(figure.panels) == 12
-    assert figure.notes == ("1 of 13 panels are left out: --id, --ood and --method choose",)
+    assert figure.notes == ("1 of 13 panels are left out: --id, --ood and --method select",)
 
 
 def test_fixed_thresholds_are_means_over_the_pairs_that_have_one():

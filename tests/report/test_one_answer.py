@@ -137,7 +137,7 @@ def test_plots_of_means_and_ranks_have_the_averages_of_the_rules(cells):
     assume(len(sets_of(cells)) > 1)
     expected = {m: text for m, text in expected_averages(cells).items() if text != "-"}
     if len(expected) < 2:
-        with pytest.raises(SettingsError, match="methods are compared over 2 ID-OOD pairs, and"):
+        with pytest.raises(SettingsError, match="methods are compared over 2 ID-OOD pairs, but"):
             plot(cells, "means")
         return
     figure = plot(cells, "means")

@@ -39,7 +39,7 @@ def test_in_short_the_best_method_stands_beside_the_next_and_what_seeds_say():
     html = made(*CLOSE)
     assert cells(html, "The highest mean Acc_H")[1:] == [
         ["shapes, tiny", "50%", "tda", "61.60±1.14", "cull", "61.20±1.30",
-         "no: not told apart from cull"]
+         "no: not distinguishable from cull"]
     ]  # fmt: skip
     said = "tda has the highest mean Acc_H in 1 of 1 comparisons of methods"
     assert said in html
@@ -116,7 +116,7 @@ def test_what_has_to_be_known_of_a_run_and_how_it_was_made_stands_there():
     assert note.text in html
     rows = cells(html, "The commands: ID: shapes, tiny")
     assert rows[1] == ["zs-clip", "50%", "run zs-clip", "cpu", "4", "0.25", "100"]
-    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that the runs saw")
+    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that the runs used")
     versions = cells(html, "Versions and devices")[1:]  # a row a revision
     assert sum(int(row[-1]) for row in versions) == 24
 
@@ -158,7 +158,7 @@ def test_a_stopped_run_is_shown_and_enters_no_mean():
     rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, noise 50%")[2:]}
     assert (rows["zs-clip"][0], rows["cull"][0], rows["tda"][0]) == ("50.00", "100.00", "60.00*")
     assert "PARTIAL: cull against glyphs was stopped after 20 of 50 items; it enters no" in html
-    assert "Stopped before its end: 2 runs. What was stopped enters no mean." in html
+    assert "Stopped early: 2 runs. Stopped runs enter no mean." in html
 
 
 def hostile(monkeypatch):

@@ -106,7 +106,7 @@ def test_what_is_there_is_never_written_to(here, monkeypatch):
     (here / "nowhere").symlink_to("none")
     before = tree(here)
     for root in ("file", "out", "nowhere"):
-        with pytest.raises(StoreError, match="is there already, and copies make a new folder"):
+        with pytest.raises(StoreError, match="already exists, but copies need a new folder"):
             sort(here / root, answers(here))
     assert tree(here) == before
 
@@ -115,7 +115,7 @@ def test_what_is_there_is_never_written_to(here, monkeypatch):
         write_copy(*arguments)
 
     monkeypatch.setattr(verdict_folders, "write_copy", slow)
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="already exists"):
         sort(here / "late", answers(here))
     assert tree(here / "late") == {"mine.png": b"mine"}
 

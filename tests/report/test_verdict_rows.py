@@ -60,8 +60,8 @@ def test_what_is_said_of_all():
     assert said(row(stage="warm-up"), row(), broken("b\n.png"), method="adand", quiet=True) == [
         "3 images, 2 flagged as noise (adand, 2 classes), 1 not read.",
         "Not read: gone (1 file, the first b\\n.png).",
-        "1 of 2 by ZS-CLIP's rule: of fewer than 1,280 images adand cannot tell what is usual "
-        "here.",
+        "1 of 2 decided by ZS-CLIP's rule: from fewer than 1,280 images adand cannot tell what "
+        "is usual here.",
     ]
     assert said(broken())[2:] == [], "of nothing that was judged nothing is said"
 
@@ -97,7 +97,7 @@ def test_doubt_is_said_and_where_most_do_not_belong():
     assert said(*doubtless(161), *unsure[:39])[1:] == [
         CLEAR, "39 are doubtful: see them with --review."
     ]  # fmt: skip
-    assert said(*doubtless(99), *unsure)[1] == "Most images do not seem to be of your classes."
+    assert said(*doubtless(99), *unsure)[1] == "Most images do not seem to belong to your classes."
     none = [row(score=i / 100) for i in range(100)]
     assert "those that fit best come last" in said(*doubtless(99), *none)[1]
     assert "Most" not in said(*doubtless(101), *none)[0]

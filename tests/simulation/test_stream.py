@@ -82,7 +82,7 @@ def test_a_stream_that_memory_is_too_small_for(monkeypatch):
     """An item takes 100 bytes; a set that only caps the ratio adds no more than it has."""
     monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 20, "SC_PHYS_PAGES": 100}.get)
     assert len(build_stream(StreamSettings(ratio=0.5), 10, 10, 0)) == 20
-    with pytest.raises(SettingsError, match=r"stream of 22 items, .* enough for 20\."):
+    with pytest.raises(SettingsError, match=r"stream of 22 items, .* holds at most 20\."):
         build_stream(StreamSettings(ratio=0.5), 11, 11, 0)
     assert len(build_stream(StreamSettings(ratio=0.5, ood_fill="cap"), 11, 11, 0)) == 22
 

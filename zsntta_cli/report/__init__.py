@@ -15,13 +15,13 @@ def table(
     columns: Sequence[str] = (),
     aggregate: bool = False,
 ) -> str:
-    """Draw records as a text: a table for the terminal, or markdown, latex, html, csv or json.
+    """Draw records as text: a table for the terminal, or markdown, latex, html, csv or json.
 
     `report` is one of REPORTS: "accuracy" (Acc_S, Acc_N, Acc_H), "ood" (AUROC, FPR95 and AUPR by
     both definitions), "flags" (both, and metrics of the noise flag), "open-set" (ID accuracy, OSCR,
     what a better threshold could win) or "calibration" (of probabilities), in percent; `columns`
-    names single metrics instead of a report. csv has a row for each run and json the records; with
-    `aggregate` both have what the table shows.
+    names single metrics instead of a report. csv has a row for each run, and json has the records;
+    with `aggregate` both have what the table shows.
 
     Raises:
         SettingsError: an unknown report, form or metric.

@@ -86,7 +86,7 @@ _CITES = {
 
 
 def encoder_cites(name: str) -> tuple[str, ...]:
-    """The works to cite for an encoder, beside CLIP's, by its model's name or features' folder."""
+    """The works to cite for an encoder besides CLIP's, by its model or its features' folder."""
     if is_tiny(name):
         return (PROGRAM,)
     signs = [sign for sign in _CITES if sign in name.lower()]
@@ -96,7 +96,7 @@ def encoder_cites(name: str) -> tuple[str, ...]:
 def bibtex(
     methods: Iterable[str], sets: Iterable[str] = (), encoders: Iterable[str] = ()
 ) -> tuple[str, list[str]]:
-    """Entries, each once, below what they are cited for; and methods and sets without any.
+    """BibTeX entries, each once, below what cites them; and the methods and sets without any.
 
     The program, its setting and CLIP come first.
     """

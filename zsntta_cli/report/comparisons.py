@@ -47,8 +47,8 @@ def lines_of(
     rows = {row for of in drawn.values() for row in of}
     left = [name for name, of in every.items() if rows.isdisjoint(of)]
     return drawn, [
-        f"{len(drawn)} of {len(every)} lines are drawn, of the settings that most runs share; "
-        f"--method, --preset and --setting choose others: {first_of(left, _NAMED)}"
+        f"{len(drawn)} of {len(every)} lines are shown, for the settings that most runs share; "
+        f"--method, --preset and --setting select others: {first_of(left, _NAMED)}"
     ]
 
 
@@ -137,7 +137,7 @@ def figure_of(panels: Sequence[Panel], notes: Sequence[str], nothing: str = "") 
         )
     ]
     left = having[MOST_PANELS:]
-    said = f"{len(left)} of {len(having)} panels are left out: --id, --ood and --method choose"
+    said = f"{len(left)} of {len(having)} panels are left out: --id, --ood and --method select"
     return Figure(tuple(having[:MOST_PANELS]), (*notes, *[said] * bool(left)))
 
 
@@ -158,13 +158,13 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
         if not isinstance(run.settings.stream.ratio, str) and not math.isnan(run.metric(metric))
     ])  # fmt: skip
     if not tables:
-        raise SettingsError(f"no kept run that fits has {head}.")
+        raise SettingsError(f"no matching kept run has {head}.")
     groups, notes = lines_of(tables, without=("ratio",))
     pairs = pairs_of(tables)
     parts = {title: [pair] for pair, title in titles_of(pairs).items()}
     if len(parts) > MOST_PANELS:
         parts = {f"{name}, average": [p for p in pairs if p[0] == name] for name, _ in pairs}
-        notes.append("the panels are averages over OOD sets: --id and --ood draw single sets")
+        notes.append("the panels are averages over OOD sets: --id and --ood select single sets")
     panels = []
     for title, of_part in parts.items():
         lines = list[Series]()
@@ -191,10 +191,10 @@ def _along(
 
 
 def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
-    """Accuracies at fixed thresholds, and at the adaptive one across; a panel for each method.
+    """Accuracies at fixed thresholds, with the adaptive one as a line; a panel for each method.
 
     Averages are over the pairs with a fixed threshold. Published numbers are for the adaptive
-    threshold, over the same pairs, or without measured runs over all of their pairs.
+    threshold, over the same pairs; without measured runs, over all of their pairs.
 
     Raises:
         SettingsError: no method was run at fixed thresholds on all of its pairs.
@@ -224,7 +224,7 @@ def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
             panels.append(Panel(title, "fixed threshold", "mean (%)", tuple(lines)))
     return figure_of(
         panels, (),
-        "no kept run that fits has a fixed threshold on all of its sets: zsntta simulate --method "
+        "no matching kept run has a fixed threshold on all of its sets: zsntta simulate --method "
         "zs-clip --threshold adaptive --threshold 0.5",
     )  # fmt: skip
 
@@ -255,9 +255,9 @@ def means(runs: Sequence[Record], metric: str = "", published: Cells | None = No
 
 
 def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None = None) -> Figure:
-    """On what share of pairs each method has a rank or a better one; equal values share a rank.
+    """The share of pairs on which each method has a rank or better; equal values share a rank.
 
-    The mean rank of a method stands in the legend; 1 is the best.
+    The legend has the mean rank of each method; 1 is the best.
 
     Raises:
         SettingsError: fewer than two methods have all pairs.
@@ -281,7 +281,7 @@ def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None
             told = f"{name} (mean {statistics.fmean(of_name):.2f})"
             lines.append(Series(told, places, tuple(shares), LINE, (), name, is_published))
         name = f"rank by {METRICS[metric].head}"
-        panels.append(Panel(title, name, "pairs of this rank or a better one (%)", tuple(lines)))
+        panels.append(Panel(title, name, "pairs with this rank or better (%)", tuple(lines)))
     return figure_of(panels, notes)
 
 
@@ -311,11 +311,11 @@ def _compared(
             lacking.append(f"{name} has no average: {lacks}")
     over = counted(len(pairs), "ID-OOD pair")
     if (lacking or measured) and len(measured) < 2:
-        only = next(iter(measured), "none")
-        what = f"methods are compared over {over}, and only {only} has an average"
+        only = next((f"only {name}" for name in measured), "none")
+        what = f"methods are compared over {over}, but {only} has an average"
         raise SettingsError(
-            f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or choose with "
-            f"--id, --ood and --method"
+            f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or select "
+            f"others with --id, --ood and --method"
         )
     if measured:
         sources.append((over, measured, False))
@@ -326,5 +326,5 @@ def _compared(
         printed = {n: {m: _printed(of, on, m) for m in metrics} for n, of in published.items()}
         sources.append((f"{counted(len(on), 'ID-OOD pair')}, published", printed, True))
     if not sources:
-        raise SettingsError(f"no kept run that fits has {METRICS[last].head} of a noisy stream.")
+        raise SettingsError(f"no matching kept run has {METRICS[last].head} on a noisy stream.")
     return sources, [*notes, *lacking]

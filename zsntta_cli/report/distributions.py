@@ -19,7 +19,7 @@ def scores(runs: Sequence[Record]) -> Figure:
     the stream of the threshold that decided.
 
     Raises:
-        SettingsError: no run has kept scores.
+        SettingsError: no run has its scores.
     """
     panels: list[Panel] = []
     of_pairs, notes = _first_runs(runs, "scores")
@@ -29,7 +29,7 @@ def scores(runs: Sequence[Record]) -> Figure:
         panels += [_histogram(f"before adaptation{on_pair}", run, "before") for run in live[:1]]
         for title, run in {**frozen, **first_runs}.items():
             panels.append(_histogram(title, run, "scores"))
-    nothing = "no kept run that fits has its scores kept: zsntta simulate --fresh keeps them"
+    nothing = "no matching kept run has scores: zsntta simulate --fresh keeps them"
     return figure_of(panels, notes, nothing)
 
 
@@ -43,7 +43,7 @@ def difference(runs: Sequence[Record]) -> Figure:
     every = [item for _, first_runs in of_pairs for item in first_runs.items()]
     return figure_of(
         [_histogram(title, run, "difference") for title, run in every], notes,
-        "no kept run that fits is of a live method, and only these have scores before and after "
+        "no matching kept run is of a live method, and only these have scores before and after "
         "adaptation: zsntta simulate --method tent",
     )  # fmt: skip
 
@@ -51,11 +51,11 @@ def difference(runs: Sequence[Record]) -> Figure:
 def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
     """Norms of the gradients that a step's clean and noisy samples give, a panel for each run.
 
-    A step without noisy samples, which the method filtered out, has no point for them. Up to `most`
-    they are drawn on a linear axis, clean and noisy ones each in a panel.
+    A step without noisy samples, which the method filtered out, has no point for them. With `most`,
+    norms up to it are drawn on a linear axis, with a panel each for clean and noisy samples.
 
     Raises:
-        SettingsError: no run has its gradients kept.
+        SettingsError: no run has its gradients.
     """
     of_pairs, notes = _first_runs(runs, "gradients")
     panels, axes = list[Panel](), ("step", "gradient norm")
@@ -78,8 +78,8 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
             panels += [Panel(f"{title}: {kind}", *axes, (one,)) for kind, one in every.items()]
     return figure_of(
         panels, notes,
-        "no kept run that fits has its gradients kept: zsntta simulate --method tent --scores "
-        "FILE.csv keeps them",
+        "no matching kept run has gradients: zsntta simulate --method tent --scores FILE.csv keeps "
+        "them",
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ class Figure:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What is to be known of it: none of it is drawn, it stands beside the figure."""
+        """What a reader must know: these sentences are beside the figure, not in the drawing."""
         return (*(f"{note[:1].upper()}{note[1:]}." for note in self.notes), *self.caption)
 
 

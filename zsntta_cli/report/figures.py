@@ -1,4 +1,4 @@
-"""The figures of kept runs: KINDS has them all, `plot` makes one, `write` puts it into files."""
+"""The figures of kept runs: KINDS has them all, `plot` makes one, `write` writes its files."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
     """The numbers of a figure of one of KINDS.
 
     Raises:
-        SettingsError: no run fits, or the kind has no such metric.
+        SettingsError: no run matches, or the kind does not show the metric.
     """
     what = KINDS[kind]
     if metric is not None and metric not in what.metrics:
@@ -55,7 +55,7 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
     notes = [f"left out: {words}" for words in left_out]
     figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
     if not figure.panels:
-        raise SettingsError(f"no kept run that fits has anything that {kind} shows.")
+        raise SettingsError(f"no matching kept run has anything that {kind} shows.")
     # A legend or a title names a method alone, or with its settings or a pair behind it.
     shown = [text for p in figure.panels for text in (p.title, *(one.name for one in p.series))]
     drawn = {text.partition(end)[0] for text in shown for end in (" (", ",", ":")}
@@ -80,7 +80,7 @@ def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = (
 
 
 def contents(path: Path, figure: Figure, width: float) -> Iterator[tuple[Path, bytes]]:
-    """The files of a figure: its numbers for .csv, else its drawing and what is to be known."""
+    """The files of a figure: its numbers for .csv, else its drawing and the sentences about it."""
     form = FIGURE_ENDINGS[path.suffix.lower()]
     if form == "csv":
         text = csv_text(list(point_rows(figure)), COLUMNS)
@@ -95,7 +95,7 @@ def contents(path: Path, figure: Figure, width: float) -> Iterator[tuple[Path, b
 
 
 def write(path: Path, figure: Figure, width: float) -> list[Path]:
-    """Write a figure as a drawing or, for .csv, as numbers; each file is whole or absent."""
+    """Write a figure as a drawing or, for .csv, as numbers; each file is complete or absent."""
     files = list(contents(path, figure, width))
     for name, content in files:
         write_whole(name, content)

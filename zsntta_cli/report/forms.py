@@ -29,10 +29,10 @@ def in_form(
     to_file: bool = False,
     columns: Sequence[str] = (),
 ) -> str:
-    """A result in one of FORMS: its sheets for people, or its rows for programs; others are unread.
+    """A result in one of FORMS: its sheets for people or its rows for programs.
 
-    `to_file`: not for a terminal, so as wide as necessary. `columns` names those of a CSV in case
-    there are no rows.
+    `to_file`: not for a terminal, so as wide as necessary. `columns` names the columns of a CSV in
+    case there are no rows.
     """
     write = FORMS[form].write
     if FORMS[form].of_rows:
@@ -70,8 +70,8 @@ _CLOSE = "~"  # behind a value that cannot be told from the best
 def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
     """Draw sheets one below the other, each with its notes, as wide as the terminal, if any.
 
-    Where a table is too wide, its sets stand below each other, the average first. No number is cut,
-    however narrow the terminal is; sentences are folded.
+    If a table is too wide, its sets are one below the other, the average first. No number is cut,
+    however narrow the terminal is; sentences are wrapped.
     """
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Tables in LaTeX, by booktabs, each no wider than the column that it stands in."""
+"""Tables in LaTeX, with booktabs, each no wider than its text column."""
 
 import re
 import textwrap
@@ -22,10 +22,10 @@ _MOST_LINES = 45  # of one tabular, so that it fits a page
 
 
 def latex(sheets: Sequence[Sheet]) -> str:
-    """Tables with booktabs' rules, each no wider than the column that it stands in.
+    """Tables with booktabs' rules, each no wider than its text column.
 
-    A column's best is bold, values close to it are underlined; a note below says so. A table with a
-    caption or a label is a float. Where a table is too wide or too high, it is of several tabulars.
+    A column's best is bold, and values close to it are underlined; a note below says so. A table
+    with a caption or a label is a float. A table that is too wide or too high has several tabulars.
     """
     return "\n".join(map(_latex, sheets))
 

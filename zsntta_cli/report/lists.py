@@ -1,6 +1,6 @@
-"""Lists and cards of methods, data sets and feature files, as the tables of results are.
+"""Lists and cards of methods, data sets and feature files, drawn like the tables of results.
 
-All of a method comes from its class: its facts, the fields of its settings and its docstring.
+Everything about a method comes from its class: facts, the fields of its settings, its docstring.
 """
 
 import ast
@@ -121,7 +121,7 @@ def set_rows(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
 def set_card(
     name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, advice: Mapping[str, str]
 ) -> Sheet:
-    """All facts about a set, with advice: what lies there, and what to type."""
+    """All facts about a set, with advice: what is on disk, and what to type."""
     facts = {
         "role": _IN_WORDS.get(entry.role, _ROLES[entry.role]),
         "images": f"{entry.images:,}",
@@ -148,9 +148,9 @@ def set_card(
 _JOINED = re.compile(r"(?<!\n)\n(?!\n|\d\. |- | )")  # lines of a paragraph
 _NEEDS = {
     WORDS: "words: zsntta extract --words",
-    NO_TEXT: "the features of its 'no' text encoder: --no-text",
+    NO_TEXT: "the features of its 'no' text encoder: --set no-text=FILE.npy",
 }
-_PAIRS = "A classifier also goes behind any cached method that decides: adand+tda, oodd+oga …"
+_PAIRS = "A classifier can follow any cached method that decides: adand+tda, oodd+oga …"
 _HEADS = {"method": "Method", "about": "What it is", "runs": "Runs; needs"}
 _SETTING_HEADS = {"setting": "Setting", "default": "Default", "range": "Range", "about": "What"}
 _CHECK_HEADS = {
@@ -186,11 +186,11 @@ def method_sheet(rows: Sequence[Row]) -> Sheet:
 
 
 def method_sheets(name: str) -> list[Sheet]:
-    """All facts about a method, then its settings; facts that are none are left out."""
+    """All facts about a method, then its settings; facts that do not apply are left out."""
     method, [row], own = METHODS[name], method_rows([name]), setting_rows(name)
     options, fields = method.settings(), method.fields()
     first, together = options.warm_up, options.at_once
-    warm_up = f"{first:,} items, which zs-clip decides ({options.warm_up_by})"
+    warm_up = f"{first:,} items, decided by zs-clip ({options.warm_up_by})"
     delay = f"up to {together - 1:,} items: {together:,} are decided together"
     presets = []
     for preset in PRESETS:
@@ -199,15 +199,15 @@ def method_sheets(name: str) -> list[Sheet]:
     facts = {
         "about": row["about"],
         "runs": row["runs"],
-        "needs": _NEEDS.get(method.needs) or row["needs"] or "nothing but features and class names",
+        "needs": _NEEDS.get(method.needs) or row["needs"] or "only features and class names",
         "paper": "\n".join(f"{paper.title} ({paper.short})" for paper in _papers(method)),
-        "decides": "yes" if method.decides else "no: a score, for --report ood",
-        "warm-up": warm_up if first else "none: its own rule decides from the first item on",
-        "delay": delay if together > 1 else "none: each item is decided before the next one comes",
+        "decides": "yes" if method.decides else "no: it gives a score, for --report ood",
+        "warm-up": warm_up if first else "none: its own rule decides from the first item",
+        "delay": delay if together > 1 else "none: each item is decided before the next arrives",
         "by default": _values(method.defaults),
         "on ImageNet's family": _values(method.imagenet),
         "presets": "\n".join(presets),
-        "in pieces": "it decides as items come: zsntta detect, Detector" * method.online,
+        "in pieces": "it decides as items arrive: zsntta detect, Detector" * method.online,
         "cost": method.cost,
         "how": _JOINED.sub(" ", "\n\n".join(map(_how, _parts(method)))),
     }

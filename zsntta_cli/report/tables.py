@@ -35,7 +35,7 @@ _INJECTED = "°"
 _RECALL = {"acc_n": "Recall"}  # what `flags` calls it: of the samples to look at
 _SPREADS = {
     SEEDS: "± of an average is its own standard deviation over seeds.",
-    SETS: "± of an average is the mean of its sets' standard deviations, as the paper's.",
+    SETS: "± of an average is the mean of its sets' standard deviations, as in the paper.",
 }
 
 
@@ -70,10 +70,10 @@ class View:
 
 
 def render(records: Sequence[Record], form: str, view: View, to_file: bool = False) -> str:
-    """Results as a text in one of FORMS; `table` is drawn for the terminal, if there is one.
+    """Results as text in one of FORMS; `table` is drawn for the terminal, if there is one.
 
-    csv has a row for each run and json the complete records; if the view is of aggregates, both
-    have what the tables show.
+    csv has a row for each run, and json has the complete records; with an aggregate view, both have
+    what the tables show.
     """
     if not FORMS[form].of_rows:
         sheets = [table_sheet(table, view) for table in frame.tables(records)]
@@ -88,7 +88,7 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
 
 
 def table_sheet(table: ResultTable, view: View) -> Sheet:
-    """The sheet of a table of the frame, with what a reader of it has to know."""
+    """The sheet of a table of the frame, with what its reader must know."""
     varying, metrics = table.varying, list(view.shown.values())
     columns = [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
     if view.is_average_first and AVERAGE in columns:
@@ -114,11 +114,11 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
         if lacks:
             sheet.notes.append(f"{', '.join(labels)} has no average: it has {lacks}.")
         if row.advantage:
-            said = f"{name} {row.advantage}, so it is shown for reference, and never marked."
+            said = f"{name} {row.advantage}, so it is shown for reference and never marked."
             notes[said] = None
     if injected:
-        what = f"{_INJECTED} marks a method into whose streams noise images"
-        notes[f"{what} ({', '.join(injected)}) were injected; no metric counts these."] = None
+        what = f"{_INJECTED} marks a method whose streams have injected noise images"
+        notes[f"{what} ({', '.join(injected)}); no metric counts these."] = None
     records = [record for row in table.rows for record in row.records]
     sheet.notes += [*notes, *run_notes(records, metrics), *_swept(table, texts)]
     if any("±" in text for of_row in texts.values() for text in of_row.get(AVERAGE, ())):
@@ -179,9 +179,9 @@ def _title(table: ResultTable, varying: Sequence[str]) -> str:
 
 
 def run_notes(records: Iterable[Record], shown: Iterable[Metric]) -> list[str]:
-    """What a reader of some metrics of these runs has to know.
+    """What a reader of some metrics of these runs must know.
 
-    These are few noise samples, runs that were stopped, and the notes of the runs.
+    This covers few noise samples, stopped runs, and the notes of the runs.
     """
     few, stopped, notes = set[str](), list[str](), list[RunNote]()
     for record in records:
@@ -219,9 +219,9 @@ def _swept(table: ResultTable, texts: Mapping[ResultRow, Mapping[str, Sequence[s
 
 
 def usual(table: ResultTable) -> ResultTable:
-    """A table with, of each method, the rows of the settings that most runs share, at all ratios.
+    """A table with only the settings of each method that most of its runs share, at all ratios.
 
-    A preset's own settings come before others, those of the preset that most runs have first.
+    A preset's own settings come before others, starting with the preset that most runs have.
     """
     presets, groups = Counter[str](), dict[Any, list[ResultRow]]()
     for row in table.rows:
@@ -248,11 +248,11 @@ _FACTS = ("method", "settings", "encoder", "id_set", "ood_set", "ratio", "seed")
 def render_both(
     repeated: Sequence["Repeated"], notes: Sequence[str], form: str, view: View, to_file: bool
 ) -> str:
-    """Old and new results as a text in one of FORMS; csv and json have a row per metric."""
+    """Old and new results as text in one of FORMS; csv and json have a row per metric."""
     from zsntta_cli.results import tidy
 
     sheet = Sheet(
-        "Recorded results and those here", ("Method", "ID set", "OOD set", "Noise", "Seed"),
+        "Recorded and new results", ("Method", "ID set", "OOD set", "Noise", "Seed"),
         dict.fromkeys(view.shown, ("Old", "New", "Difference")), command=view.command,
     )  # fmt: skip
     rows: list[Row] = []
@@ -287,9 +287,9 @@ _CLASS_HEADS = ("Images", "ID acc", "Called noise", "Most confused with", "Confu
 def class_rows(names: Sequence[str], samples: Judged) -> list[Row]:
     """A row for each of C classes that has samples, and one for the OOD samples.
 
-    `accuracy` is the share that is classified right, whatever is called noise; `called_noise` is
-    None for a method without decisions. `confused_with` is the class that most others were taken
-    for, and `confused` the share of the row's samples; both are None where there is none.
+    `accuracy` is the share that is classified correctly, called noise or not; `called_noise` is
+    None for a method without decisions. `confused_with` is the class that most other samples were
+    taken for, and `confused` their share of the row's samples; both are None if there are none.
     """
     counts, rows = class_counts(samples, len(names)), []
     for i, images in enumerate(counts.images.tolist()):
@@ -307,7 +307,7 @@ def class_rows(names: Sequence[str], samples: Judged) -> list[Row]:
 
 
 def render_classes(replay: "Replay", form: str, to_file: bool) -> str:
-    """The classes of a run in a form: a table in percent, or rows of fractions."""
+    """The classes of a run in one of FORMS: a table in percent, or rows of fractions."""
     run = replay.settings
     rows = class_rows(replay.sources.id_set.class_names, replay.judged)
     against = f" against {run.ood_set}" if run.ood_set else ""
@@ -345,8 +345,8 @@ def classes_sheet(table: ResultTable) -> Sheet:
         f"By class: ID: {table.id_set}, {table.encoder}", ("Class", "Noise"),
         {row.method: _CLASS_HEADS[1:4] for row in table.rows},
     )  # fmt: skip
-    summed = "Runs on all OOD sets and seeds are summed"
-    sheet.notes.append(f"{summed}; most confused with: in most of these runs.")
+    summed = "Counts are summed over all OOD sets and seeds"
+    sheet.notes.append(f"{summed}; most confused with means in most of these runs.")
     for labels, values in lines.items():
         sheet.add(labels, values)
     return sheet

@@ -1,6 +1,6 @@
-"""Copies of images in a new folder, one folder a class, with a list of which image each is of.
+"""Copies of images in a new folder, one folder per class, with a list of their originals.
 
-The folder is absent or complete: it takes its name once everything lies in it, and none that exists
+The folder is absent or complete: it gets its name once everything is in it, and no existing folder
 is ever written to.
 """
 
@@ -31,22 +31,22 @@ _NO_FILE = "no files of their own"  # why an image is not copied
 
 
 def check_is_new(root: Path) -> None:
-    """Refuse a folder that has anything in it, before an image is judged.
+    """Refuse a folder that is not empty, before an image is judged.
 
     Raises:
-        StoreError: there is something, which is not replaced.
+        StoreError: something is there, and it is not replaced.
     """
     with writing(root):
         is_empty = root.is_dir() and not any(root.iterdir())
     if os.path.lexists(root) and not is_empty:
         raise StoreError(
-            f"{root} is there already, and copies make a new folder: name another one, or remove "
+            f"{root} already exists, but copies need a new folder: name another one, or remove "
             f"it first."
         )
 
 
 def folder_names(classes: Sequence[str]) -> dict[str, str]:
-    """The folders' names by class: safe, all different, and unlike the reserved names."""
+    """Folder names by class: safe, all different, and different from the reserved names."""
     folders: dict[str, str] = {}
     used = {*_FOLDERS.values(), LIST}
     for name in classes:
@@ -66,7 +66,7 @@ def copy_photos(
     """Copy images to ROOT/<class>/, ROOT/_noise/ and ROOT/_unsure/, where ROOT is new.
 
     Raises:
-        StoreError: it cannot be written, or something came to its place meanwhile.
+        StoreError: it cannot be written, or something else took its name meanwhile.
     """
     judged = [pair for pair in pairs if pair[1]["error"] is None]
     target, folders = Path(os.path.realpath(root)), folder_names(classes)

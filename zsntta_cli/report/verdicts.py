@@ -1,4 +1,4 @@
-"""Verdict rows for people and programs: a table of the suspicious, a summary of all, files."""
+"""Verdict rows for people and programs: a table of suspicious images, a summary, files."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ _FEW = 10  # images of which it is not said what most of them are
 _REASONS = 5  # why images are not read, that one line names
 _DEMONSTRATION = (
     "This is the embedded encoder: its verdicts are a demonstration, and a fifth of its own clean "
-    "shapes are unsure. Without --model tiny a real one decides, ViT-B-16."
+    "shapes are unsure. Omit --model tiny to use a real one, ViT-B-16."
 )
 _DIGITS = 4  # of scores, which have deviations near 1: images that agree in them are alike
 FORMS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}  # of files of rows
@@ -109,12 +109,12 @@ def summary(rows: Sequence[Row], facts: Facts, shown: int = 0, is_page: bool = F
     lines += _on_reading(rows)
     if warm := sum(row["stage"] == WARM_UP for row in judged):
         few = "All" if warm == len(judged) else f"{warm:,} of {len(judged):,}"
-        first = f"of fewer than {fewest_for(facts.warm_up):,}"
+        first = f"from fewer than {fewest_for(facts.warm_up):,}"
         first = first if facts.hindsight else f"before {facts.warm_up:,}"
         what = f"images {facts.method} cannot tell what is usual here"
-        lines.append(f"{few} by ZS-CLIP's rule: {first} {what}.")
+        lines.append(f"{few} decided by ZS-CLIP's rule: {first} {what}.")
     if noise + unsure > shown > 0:
-        lines.append(f"Shown are the {shown} most suspicious.")
+        lines.append(f"The {shown} most suspicious are shown.")
     if not (facts.is_asked or facts.is_embedded):
         lines += _of_the_whole(judged, noise, unsure, facts)
     if unsure:
@@ -155,7 +155,7 @@ def _on_reading(rows: Sequence[Row]) -> Iterator[str]:
         yield f"note: {counted(count, 'image')}: {note}."
     if equal := contents.total() - len(contents):
         copies = counted(equal, "image is a copy of another", "images are copies of others")
-        yield f"note: {copies}, byte by byte: an answer about one is an answer about all."
+        yield f"note: {copies}, byte for byte: an answer about one applies to all."
 
 
 def _of_the_whole(judged: Sequence[Row], noise: int, unsure: int, facts: Facts) -> Iterator[str]:
@@ -173,12 +173,12 @@ def _of_the_whole(judged: Sequence[Row], noise: int, unsure: int, facts: Facts) 
             "that fit best come last."
         )
     elif len(judged) >= _FEW and 2 * (noise + unsure) > len(judged):
-        yield "Most images do not seem to be of your classes."
+        yield "Most images do not seem to belong to your classes."
     if not any(row["stage"] == ADAPTED for row in known):
         return
     if len({round(row["score"], _DIGITS) for row in judged}) < facts.warm_up:
         few = f"Fewer than {facts.warm_up:,} images differ"
-        yield f"{few}: too few to be sure what is beyond your classes."
+        yield f"{few}: too few to be sure what is outside your classes."
     elif not noise:
         yield "Every image fits one of your classes better than other words."
 
@@ -187,16 +187,16 @@ def _of_the_whole(judged: Sequence[Row], noise: int, unsure: int, facts: Facts) 
 
 
 def check_form(path: Path) -> None:
-    """Refuse, before the work, a file whose library is not there; StoreError says which."""
+    """Refuse, before the work starts, a file whose library is missing; StoreError says which."""
     if path.suffix.lower() == ".parquet" and not find_spec("pyarrow"):
-        raise StoreError(f"{path} is Parquet: pip install 'zsntta[parquet]' reads and writes it")
+        raise StoreError(f"{path} is Parquet: type pip install 'zsntta[parquet]'")
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """Write rows to a file by its ending, one of FORMS.
 
     Raises:
-        StoreError: that fails; what was at the path before is still there.
+        StoreError: writing fails; what was at the path before is still there.
     """
     form = path.suffix.lower()
     if form != ".parquet":

@@ -113,7 +113,7 @@ def test_the_mouse_corrects_and_takes_back(opened):
     clean.click()
     box = review.page.get_by_role("combobox", name="Class: photos/29.png")
     assert box.evaluate("(e) => [...e.options].map((o) => o.text)") == [
-        "class as named", "cat", "dog", "owl",
+        "class as shown", "cat", "dog", "owl",
     ]  # fmt: skip
     box.select_option("cat")
     review.card(2).get_by_role("button", name="Does not belong").click()
@@ -173,7 +173,7 @@ def test_answers_are_there_on_a_page_that_is_made_again(browser, tmp_path, again
     review.page.goto(write(tmp_path / "r.html", again))
     assert sorted(numbers(one["source"] for one in review.corrections())) == said
     told, waits = review.page.get_by_role("status").text_content(), len(said) < 2
-    assert ("labelled for other classes: these answers wait" in told) == waits
+    assert ("labelled for other classes: these answers are not used yet" in told) == waits
     if waits:
         review.page.get_by_role("button", name="Use answers about other classes").click()
         assert sorted(numbers(one["source"] for one in review.corrections())) == [2, 3]

@@ -90,7 +90,7 @@ def test_the_large_view_says_what_is_likeliest_and_gives_the_focus_back(review):
     press("Escape")
     assert not zoom.is_visible()
     assert review.page.evaluate("document.activeElement.id") == at
-    review.card(1).get_by_role("button", name="Larger: photos/a:b.png").click()
+    review.card(1).get_by_role("button", name="Enlarge: photos/a:b.png").click()
     review.page.wait_for_function("document.querySelector('#zoom img').naturalHeight == 20")
     zoom.get_by_role("button", name="Does not belong").click()
     zoom.get_by_role("button", name="Close").click()
@@ -110,13 +110,13 @@ def test_after_an_answer_by_key_the_next_is_chosen_and_u_goes_back(review):
     assert review.at() == order[1:2]
     assert [(c["source"], c["noise"]) for c in review.corrections()] == [(order[0], True)]
     review.page.locator("summary", has_text="Keys").click()
-    review.page.get_by_role("checkbox", name="After an answer by key").uncheck()
+    review.page.get_by_role("checkbox", name="After answering by key").uncheck()
     press("c")
     assert review.at() == order[1:2]
 
 
 def saved(review, name):
-    review.page.locator("details:has-text('List as a file')").evaluate("(one) => one.open = true")
+    review.page.locator("details:has-text('Save the list')").evaluate("(one) => one.open = true")
     with review.page.expect_download() as waiting:
         review.page.get_by_role("button", name=name, exact=True).click()
     return Path(waiting.value.path()).read_bytes().decode()

@@ -30,7 +30,7 @@ ACCURACIES = (
 
 
 class ReportPage(NamedTuple):
-    """A page, and how many runs and rows it shows."""
+    """A page, and the number of runs and rows that it shows."""
 
     html: str
     runs: int
@@ -39,7 +39,7 @@ class ReportPage(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a section: a paragraph, a table, a folded table with its summary, or a figure."""
+    """A part of a section: a paragraph, a table, a collapsed table with a summary, or a figure."""
 
     text: str = ""  # the paragraph, the summary, or the caption
     sheet: Sheet | None = None
@@ -48,11 +48,11 @@ class Part(NamedTuple):
 
 
 def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = None) -> ReportPage:
-    """A report of kept runs, of those that `filters` choose; the order of the runs does not matter.
+    """A report of the kept runs that `filters` select; the order of the runs does not matter.
 
     Raises:
         StoreError: there is nothing to show.
-        SettingsError: no run fits the filters.
+        SettingsError: no run matches the filters.
     """
     current_runs, left_out = frame.current(list(kept))
     if not current_runs:
@@ -81,7 +81,7 @@ def _about(records: Sequence[Record], left_out: Sequence[str]) -> list[str]:
     lines = [line]
     if stopped := sum(record.unfinished > 0 for record in records):
         many = counted(stopped, "run")
-        lines.append(f"Stopped before its end: {many}. What was stopped enters no mean.")
+        lines.append(f"Stopped early: {many}. Stopped runs enter no mean.")
     return lines + [f"Left out: {reason}." for reason in left_out]
 
 
@@ -116,7 +116,7 @@ def _firsts(table: ResultTable) -> Iterator[list[str]]:
         is_tested = paired_t_test(highest.by_seed, second.by_seed) is not None
         verdict = "yes" if is_tested else "not tested: fewer than 5 seeds in common"
         if close := [row.method for row, _, text in rivals if isinstance(text, Close)]:
-            verdict = f"no: not told apart from {', '.join(close)}"
+            verdict = f"no: not distinguishable from {', '.join(close)}"
         yield [
             f"{table.id_set}, {table.encoder}", frame.shown("ratio", rows[0].ratio),
             ", ".join(best), str(first), following.method, str(next_best), verdict,
@@ -185,7 +185,7 @@ def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[
         made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))
         days.setdefault((made_by, record.device, record.revision), []).append(record.created[:10])
     read = Sheet(
-        "Features that the runs saw; text/SET: class text, logit scale, whether normalised",
+        "Features that the runs used; text/SET: class text, logit scale, normalisation",
         ("Features", "Encoder", "SHA-256", "Runs"),
     )  # fmt: skip
     made = Sheet("Versions and devices", ("Made by", "Device", "Revision", "First", "Last", "Runs"))

@@ -145,7 +145,7 @@ function sayMoved() {
   const words = `${number(noise)} of ${images(items.length)} ${noise === 1 ? "does" : "do"} not belong${unsure}`;
   if (decided) return moved.replaceChildren(words + ", as decided.");
   const typed = data.flag && flagged ? [", as with ", make("code", { textContent: `--flag ${flagged}` })] : [];
-  moved.replaceChildren(`${words}; all thresholds ${signed(shift())}`, ...typed, ". Corrections are of what was decided.");
+  moved.replaceChildren(`${words}; all thresholds moved by ${signed(shift())}`, ...typed, ". Corrections refer to the original decisions.");
 }
 
 // The verdict with the thresholds where they are now: the margin is above 0 for noise.
@@ -341,7 +341,7 @@ const takeWaiting = button("Use answers about other classes", () => {
 
 const LABELS = ["Does not belong", "Belongs"];
 const option = (name) => make("option", { value: name, textContent: name });
-const asNamed = () => make("option", { value: "", textContent: "class as named" });
+const asNamed = () => make("option", { value: "", textContent: "class as shown" });
 
 // The box of classes of an image that is clean. It stays, so that nothing moves below the mouse;
 // there may be a thousand classes, so it is filled when one is at its image.
@@ -405,9 +405,9 @@ function correct(item, truth) {
 }
 
 function count() {
-  const where = isKept ? "" : " This browser does not keep them: export before you leave.";
+  const where = isKept ? "" : " This browser does not store them: export before you leave.";
   const before = carried ? ` ${images(carried)} labelled on an earlier page with other classes.` : "";
-  const later = waiting.size ? ` ${images(waiting.size)} labelled for other classes: these answers wait.` : "";
+  const later = waiting.size ? ` ${images(waiting.size)} labelled for other classes: these answers are not used yet.` : "";
   said.textContent = (truths.size ? `${images(truths.size)} labelled.${before}${where}` : "") + later;
   takeWaiting.hidden = !waiting.size;
   exporting.disabled = !truths.size;
@@ -457,8 +457,8 @@ function listed() {
 const asLines = (rows) => rows.map((row) => ascii(JSON.stringify(row)) + "\n").join("");
 const asTable = (rows) => [["source", "answer", "class", "margin", "judged"], ...rows.map(Object.values)]
   .map((row) => row.map(field).join(",") + "\n").join("");
-const listing = make("details", {}, make("summary", { textContent: "List as a file" }),
-  make("p", { textContent: "All images with their answers as they stand: the slider where it is, your corrections applied." }),
+const listing = make("details", {}, make("summary", { textContent: "Save the list" }),
+  make("p", { textContent: "All images with their current answers, at the slider's position and with your corrections." }),
   button("CSV", () => download("answers.csv", "text/csv", asTable(listed()))),
   button("JSON Lines", () => download("answers.jsonl", "application/jsonl", asLines(listed()))));
 
@@ -486,10 +486,10 @@ const goNext = Object.assign(button("Next", () => go(1)), { autofocus: true });
 const zoom = make("dialog", { id: "zoom" },
   zoomed.of,
   make("div", { className: "about" }, zoomed.where, zoomed.said,
-    make("table", {}, make("thead", {}, make("tr", {}, ...["Likeliest classes", "Probability"].map((textContent) => make("th", { scope: "col", textContent })))), zoomed.top),
+    make("table", {}, make("thead", {}, make("tr", {}, ...["Most likely classes", "Probability"].map((textContent) => make("th", { scope: "col", textContent })))), zoomed.top),
     zoomed.note,
     make("div", { className: "truth" }, ...LABELS.map((words, at) => button(words, () => judge(at === 0)))),
-    make("div", { className: "truth" }, button("Before", () => go(-1)), goNext, button("Close", () => zoom.close()))));
+    make("div", { className: "truth" }, button("Previous", () => go(-1)), goNext, button("Close", () => zoom.close()))));
 zoom.setAttribute("aria-labelledby", "zoomed");
 document.body.append(zoom);
 zoom.addEventListener("click", (event) => {
@@ -508,7 +508,7 @@ function enlarge(item) {
     openZoom();
   });
   opening.className = "of";
-  opening.setAttribute("aria-label", `Larger: ${item.place}`);
+  opening.setAttribute("aria-label", `Enlarge: ${item.place}`);
   opening.append(...of.childNodes);
   of.replaceWith(opening);
   const picture = opening.querySelector("img");
@@ -613,18 +613,18 @@ function nameClass() {
 
 const actions = {
   j: ["next image", () => go(1)],
-  k: ["image before", () => go(-1)],
+  k: ["previous image", () => go(-1)],
   n: ["it does not belong; go on", () => judge(true)],
   c: ["it belongs; go on", () => judge(false)],
-  e: ["it belongs, but to another class: choose", nameClass],
-  u: ["take the last answer back", takeBack],
-  z: ["show it large; Esc: close", () => (zoom.open ? zoom.close() : openZoom())],
+  e: ["it belongs to another class: choose it", nameClass],
+  u: ["undo the last answer", takeBack],
+  z: ["enlarge it; Esc closes it", () => (zoom.open ? zoom.close() : openZoom())],
   "/": ["find", () => (zoom.open || find.focus())],
 };
 const help = make("details", {}, make("summary", { textContent: "Keys" }), make("ul", {},
   ...Object.entries(actions).map(([key, [words]]) => make("li", {}, make("kbd", { textContent: key }), " " + words))),
-make("label", { className: "check" }, keys, "Keys are on"),
-make("label", { className: "check" }, goesOn, "After an answer by key, go on to the next"));
+make("label", { className: "check" }, keys, "Use keys"),
+make("label", { className: "check" }, goesOn, "After answering by key, go on to the next image"));
 
 addEventListener("keydown", (event) => {
   const { target, key } = event;

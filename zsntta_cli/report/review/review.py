@@ -1,9 +1,9 @@
-"""The review page: borderline, noise, unsure and clean images, to be looked at and corrected.
+"""The review page: borderline, noise, unsure and clean images, to be checked and corrected.
 
-Without its script the page has lists of the decisions. With it a slider moves all thresholds by one
-amount, as `detect --flag N` does; corrections are exported for `detect --learn`. The file has cards
-for the first images of each list and for pictures that are in it; the script makes the others when
-they are needed.
+Without its script the page has lists of the decisions. With it, a slider moves all thresholds by
+the same amount, as `detect --flag N` does, and corrections are exported for `detect --learn`. The
+file has cards for the first images of each list and for pictures that are in it; the script makes
+the others when they are needed.
 """
 
 import hashlib
@@ -40,10 +40,10 @@ _COLUMNS = (
 def write_review(
     path: Path, pairs: Sequence[tuple[Photo, Row]], classes: Sequence[str], facts: Facts
 ) -> None:
-    """Write the page of all images of a run with their rows, whole or not at all.
+    """Write the page of all images of a run with their rows, completely or not at all.
 
     Raises:
-        StoreError: that fails.
+        StoreError: writing fails.
     """
     judged = [(photo, row) for photo, row in pairs if row["error"] is None]
     addresses = (address(photo, path.parent) for photo, _ in judged)
@@ -63,8 +63,8 @@ def review(
 ) -> str:
     """The page of verdict rows; `shown` has pictures by the places of rows that were judged.
 
-    `files` has the addresses of image files by the same places, relative to the page. Questions are
-    asked, and the slider flags a number of images, where the command decides in hindsight.
+    `files` has the addresses of image files by the same places, relative to the page. If it decides
+    in hindsight, questions are asked and the slider flags a number of images.
 
     The same rows, pictures and addresses give the same bytes.
     """
@@ -95,7 +95,7 @@ def by_suspicion(rows: Sequence[Row]) -> list[int]:
 
 
 def by_closeness(rows: Sequence[Row]) -> list[int]:
-    """Places of rows (N,), those nearest to their threshold first, on either side.
+    """Places of rows (N,), nearest to their threshold first, on either side.
 
     Thresholds differ between images, so images are ordered by their margin.
     """
@@ -108,9 +108,9 @@ def borderline(count: int) -> int:
 
 
 def to_ask(rows: Sequence[Row]) -> list[int]:
-    """Places of rows that were not judged, those nearest to their threshold first.
+    """Places of rows that were not judged, nearest to their threshold first.
 
-    Of files with the same content one is asked about; none, if one of them was judged.
+    Among files with the same content, one is asked about; none if one of them was judged.
     """
     images = [row["content"] or row["source"] for row in rows]
     first = {image: -1 for image, row in zip(images, rows, strict=True) if row["stage"] == JUDGED}
