@@ -25,7 +25,7 @@ if _IS_USUAL:
 
 
 def main() -> None:
-    """Run the command line; whatever ends the program, it says so in one line."""
+    """Run the command line; an error that ends the program is reported in one line."""
     import atexit
     import gc
     import io
@@ -37,7 +37,7 @@ def main() -> None:
     sys.stdout = sys.stdout or io.StringIO()  # None if it is closed, as by `>&-`
     sys.stderr = sys.stderr or io.StringIO()
     if os.name != "posix":
-        sys.exit("error: zsntta runs on Linux, on macOS and in Windows' WSL: type wsl --install.")
+        sys.exit("error: zsntta runs on Linux, macOS and WSL on Windows: type wsl --install.")
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -83,9 +83,7 @@ def _end(error: Exception) -> "NoReturn":
 
     reason = "there is not enough memory" if isinstance(error, MemoryError) else first_line(error)
     if isinstance(error, ModuleNotFoundError):
-        reason = (
-            f"{error.name} is not installed: pip install zsntta installs what all commands need"
-        )
+        reason = f"{error.name} is not installed: type pip install zsntta, which installs it"
     with contextlib.suppress(OSError):
         sys.stderr.write(f"error: {reason}.\n")
         sys.stderr.flush()

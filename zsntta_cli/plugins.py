@@ -43,9 +43,9 @@ def watch(
     group: str,
     complete: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let scripts and entry points of a group add lines to a table, and call `complete` after.
+    """Let scripts and entry points of a group add lines to a table, and then call `complete`.
 
-    `fault` says what keeps a value from being a line, and "" if it is one.
+    `fault` says why a value cannot be a line, and returns "" if it can.
     """
     _tables[what] = _Table(lines, fault, group, complete)
 
@@ -69,9 +69,7 @@ def _adding(whose: str) -> Iterator[dict[str, list[str]]]:
                     continue
                 adds = f"{whose} adds the {what} '{short(name)}'"
                 if name in before[what]:
-                    raise SettingsError(
-                        f"{adds}, and there is one of this name: give it another one."
-                    )
+                    raise SettingsError(f"{adds}, but that name is taken: choose another one.")
                 if fault := table.fault(line):
                     raise SettingsError(f"{adds}: {fault}.")
             added[what] = [name for name in table.lines if name not in before[what]]
@@ -98,7 +96,7 @@ def load_script(script: Path) -> Added:
     if path in _added:
         return _added[path]
     if path.suffix != ".py" or not path.is_file():
-        raise SettingsError(f"plugin is {short(str(script))}, must be a Python file that is there.")
+        raise SettingsError(f"plugin is {short(str(script))}, must be an existing Python file.")
     name = f"zsntta_plugin_{len(_added)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
     spec = spec_from_file_location(name, path)
     assert spec
@@ -124,14 +122,14 @@ def load_script(script: Path) -> Added:
 
 
 def refuse_while_loading() -> None:
-    """Refuse to go on within a script that is being loaded.
+    """Refuse to continue while a script is being loaded.
 
     Raises:
-        SettingsError: there is one.
+        SettingsError: a script is being loaded.
     """
     if _loading:
         raise SettingsError(
-            f"{_loading[-1].name} runs zsntta while it is loaded: put main() at its end under "
+            f"{_loading[-1].name} runs zsntta while it is loaded: put its call of main() under "
             f"if __name__ == '__main__'."
         )
 
@@ -189,7 +187,7 @@ def _load_all(paths: tuple[Path, ...]) -> LoadedScripts:
 
 
 def script_with(method: str) -> str:
-    """The script of this folder that names a method, or a part of A+B; nothing where none does."""
+    """The script in this folder that names a method or a part of A+B, or "" if there is none."""
     parts = "|".join(map(re.escape, method.split("+")))
     names = re.compile(rf"""["'](?:{parts})["']""")
     for script in sorted(Path().glob("*.py")):
@@ -201,7 +199,7 @@ def script_with(method: str) -> str:
 
 
 def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
-    """Add the lines that installed distributions declare, once; `tell` why some are left out."""
+    """Add the lines that installed distributions declare, once; `tell` reports omitted ones."""
     waiting = [table for table in _tables.values() if not table.is_asked]
     for table in waiting:
         table.is_asked = True  # before any of them loads what may ask again

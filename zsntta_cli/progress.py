@@ -40,7 +40,7 @@ def time_text(seconds: float) -> str:
 def console(stderr: bool = False, plain: bool = False) -> "Console":
     """Make a console; without a terminal, or if `plain`, it has no colours.
 
-    Then it is as wide as COLUMNS says, and wide where that says nothing or the text is for a file.
+    Its width is then COLUMNS, or large if COLUMNS is not set or the text is for a file.
     """
     from rich.console import Console
 
@@ -55,7 +55,7 @@ def console(stderr: bool = False, plain: bool = False) -> "Console":
 
 
 def columns() -> int:
-    """The width that the environment asks for, or 0."""
+    """The width that the environment variable COLUMNS sets, or 0."""
     said = os.environ.get("COLUMNS", "")
     return int(said) if said.isascii() and said.isdigit() else 0
 
@@ -68,16 +68,16 @@ class Reporter:
 
     @contextmanager
     def track(self, _name: str, _total: int, _unit: str = "images") -> Iterator[Advance]:
-        """Show progress; the function that is given advances it, by images or another unit."""
+        """Show progress; the yielded function advances it, by images or another unit."""
         yield lambda _images, _status="": None
 
     @contextmanager
     def waiting(
         self, _doing: Callable[[], str], _share: Callable[[], float] | None = None
     ) -> Iterator[None]:
-        """Say what is being done, if it takes long and no progress is shown.
+        """Say what is being done if it takes long and no progress is shown.
 
-        The share of the work that is done, in [0, 1], tells how much time is left.
+        The time left is estimated from the share of the work that is done, in [0, 1].
         """
         yield
 
@@ -97,7 +97,7 @@ class ConsoleReporter(Reporter):
 
     @contextmanager
     def track(self, name: str, total: int, unit: str = "images") -> Iterator[Advance]:
-        """Show progress; the function that is given advances it, and may show a status."""
+        """Show progress; the yielded function advances it, and may show a status."""
         with self._lock:
             self._tracking = True
             if self._status:
@@ -113,7 +113,7 @@ class ConsoleReporter(Reporter):
     def waiting(
         self, doing: Callable[[], str], share: Callable[[], float] | None = None
     ) -> Iterator[None]:
-        """Say what is being done, after two seconds and then again and again."""
+        """Say what is being done, after two seconds and then repeatedly."""
         ended, started = threading.Event(), time.monotonic()
 
         def tell() -> None:

@@ -166,8 +166,8 @@ def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
 
 def test_the_commands(hub, features, zsntta):
     result = zsntta("cache", "push", REPOSITORY, "sky", "--i-may", "--features-dir", features)
-    assert result.stdout.endswith(f"to read them: zsntta cache pull {REPOSITORY}@{REVISION}\n")
-    for there in ("", ", there already"):
+    assert result.stdout.endswith(f"to download them: zsntta cache pull {REPOSITORY}@{REVISION}\n")
+    for there in ("", ", already exists"):
         result = zsntta("cache", "pull", REPOSITORY, "sky")
         assert result.stdout == f"features/made/sky.h5: 300 images{there}\n"
     result = zsntta("cache", "pull", REPOSITORY, "dogs")

@@ -100,7 +100,7 @@ def test_verify_all_and_some(zsntta):
     half, pets = result.stdout.splitlines()
     assert pets == "features/toy/pets.h5: ok"
     assert half.startswith("features/toy/half.h5: features/toy/half.h5 is not a complete")
-    assert result.stderr.startswith("error: 1 of 2 files bad: ")
+    assert result.stderr.startswith("error: 1 of 2 files are bad: ")
     assert zsntta("cache", "verify", "pets").exit_code == 0
 
 
@@ -111,7 +111,10 @@ def test_verify_finds_ids_that_are_there_twice_and_files_of_two_encoders(zsntta)
     write("more", encoder={**ENCODER, "model": "other"})
     result = zsntta("cache", "verify")
     assert result.exit_code == 1
-    assert "pets.h5: is of another encoder than more.h5 (model is toy, not other)" in result.stdout
+    assert (
+        "pets.h5: made with a different encoder than more.h5 (model is toy, not other)"
+        in result.stdout
+    )
 
 
 def test_a_copied_folder_of_a_known_encoder_is_told(zsntta):

@@ -75,7 +75,7 @@ def test_paper(dry, tmp_path):
     assert counts(text)[3] == counts(text)[0] > 0, "no features of the paper's encoder"
     assert "zsntta extract --dataset cifar10" in text
     assert counts(dry("paper", "fig2", *TINY))[0] > 0
-    assert "more runs are live: --live runs them" in dry("paper", "2")
+    assert "more runs are live: add --live to run them" in dry("paper", "2")
     assert counts(dry("paper", "--all", *TINY))[0] > 10
     assert not (tmp_path / "fig2.pdf").exists()
 

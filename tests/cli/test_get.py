@@ -53,6 +53,6 @@ def test_one_that_fails_stops_no_other(zsntta, monkeypatch):
         "(github.com/pytorch/vision/issues/7545) and put stanford_cars/ with cars_train/*.jpg, "
         "cars_test/*.jpg, cars_test_annos_withlabels.mat, devkit/cars_meta.mat and "
         "devkit/cars_train_annos.mat into d.",
-        "error: 2 of 4 sets are not there as published: cub200, cars196.",
+        "error: 2 of 4 sets are missing or incomplete: cub200, cars196.",
     ]
     assert result.exit_code == 1

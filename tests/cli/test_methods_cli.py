@@ -130,7 +130,7 @@ def test_cite_named_ones(zsntta):
     result = zsntta(
         "cite", "--id", "mine", "--encoder", "ViT-B-16-SigLIP-webli", "--output", "r.bib"
     )
-    assert result.stderr == "note: no reference is known of mine.\n"
+    assert result.stderr == "note: no reference is known for mine.\n"
     assert "{zhai2023sigmoid," in Path("r.bib").read_text()
 
 
@@ -140,6 +140,6 @@ def test_cite_all_kept_runs_and_those_of_a_file(simulate, zsntta, tmp_path):
     result = zsntta("cite", *kept)
     assert result.exit_code == 0, result.output
     assert "% oodd\n@inproceedings{yang2025oodd," in result.stdout
-    assert result.stderr == "note: no reference is known of pets, sky.\n"
+    assert result.stderr == "note: no reference is known for pets, sky.\n"
     zsntta("records", "export", *kept, "--output", "runs.jsonl")
     assert zsntta("cite", "--from", "runs.jsonl").stdout == result.stdout

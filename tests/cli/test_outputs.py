@@ -96,7 +96,7 @@ def test_an_output_is_no_input_of_its_line(pictures, words, output):
     for name in ("f.csv", "f.html"):
         Path(name).write_text("path\n")
     Path("link.csv").symlink_to("f.csv")
-    fails(pictures("detect", *words.split(), output, *TINY), "would replace it", code=2)
+    fails(pictures("detect", *words.split(), output, *TINY), "would replace", code=2)
     assert Path("f.csv").read_text() == Path("f.html").read_text() == "path\n"
 
 

@@ -87,7 +87,7 @@ def test_whoever_has_seen_enough_ends_it(process):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"", "nothing was judged: there was no image."),
+    [(b"", "nothing was judged: there were no images."),
      (b"\x89PNG\r\n\x1a\n" + bytes(60), "has pictures, and '-' reads paths: name the files")],
     ids=["nothing", "a picture"],
 )  # fmt: skip

@@ -117,7 +117,7 @@ BROKEN = {
     f"from zsntta_cli.methods import MethodSettings\n{CLASS}    class Settings(MethodSettings):\n"
     f"        cut: float = 0.5\n{PUSH}METHODS['x'] = Own\n": "broken.py adds the method 'x': "
     "Own.Settings is no dataclass: write @dataclass(frozen=True) above it.",
-    OWN_SCRIPT.replace('"own"', '"adand"'): "adds the method 'adand', and there is one of this ",
+    OWN_SCRIPT.replace('"own"', '"adand"'): "adds the method 'adand', but that name is taken",
 }
 
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, instal
     code, _, stderr = typed("simulate", *PAIR, "--method", "zs-clip", PYTHONPATH=str(installed))
     assert code == 0
     assert "note: left out: the entry point 'installed' of o" in stderr
-    assert "the entry point 'adand' of other adds the method 'adand', and there is one" in stderr
+    assert "the entry point 'adand' of other adds the method 'adand', but that name" in stderr
     assert "'lost' of other is left out (ModuleNotFoundError: No module named" in stderr
     assert "the entry point 'three' of other adds the method 'three': " in stderr
 

@@ -60,7 +60,7 @@ def test_a_folder_that_no_encoder_is_known_of_is_none_to_extract_to(kind):
     make, *what = LACKING[kind]
     line = completed(str(make(*what, "mine", Path("features"))), {"encoder": "mine"})
     assert "zsntta extract" not in line
-    assert line.endswith("'mine' is no encoder that can be loaded here")
+    assert line.endswith("'mine' is not an encoder that can be loaded here")
 
 
 def test_the_next_steps_and_what_to_type_where_nothing_is_cached():

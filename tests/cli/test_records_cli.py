@@ -110,7 +110,7 @@ def some_live(keep, zsntta, monkeypatch):
 
 def test_live_runs_are_not_removed_unasked(some_live, zsntta):
     refused = some_live("--all")
-    fails(refused, "2 live runs of 2.5 hours of method time", "--yes removes them", code=2)
+    fails(refused, "2 live runs of 2.5 hours of method time", "add --yes to remove them", code=2)
     assert len(rows(zsntta)) == 3
     assert some_live("--method", "zs-clip").stdout == "removed 1 run\n"
     assert some_live("--all", "--yes").stdout == "removed 2 runs\n"

@@ -112,7 +112,7 @@ def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, 
     monkeypatch.setattr(Simulator, "replay", stop)
     result = cached("run", write(RUNS + OUTPUTS))
     assert result.exit_code == 130
-    assert "the same command resumes" in result.stderr
+    assert "run the same command to resume" in result.stderr
     assert not (tmp_path / "out").exists()
     assert "9 of 24 runs were kept from before" in cached("run", "e.toml").stderr
     assert (tmp_path / "out" / "main.csv").exists()

@@ -99,6 +99,6 @@ def test_nothing_that_could_be_read_is_no_all_clear(zsntta, tmp_path, content, w
     result = zsntta("detect", "photos", *NAMES, *TINY, *more)
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == (
-        "error: nothing was judged: not one of 5 images could be read."
+        "error: nothing was judged: 5 images could not be read."
     )
     assert f"Not read: {why} (5 files, the first photos/0.jpg)." in result.stderr

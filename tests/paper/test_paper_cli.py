@@ -61,7 +61,7 @@ def test_measured_published_and_difference(named):
     result = named("paper", "10")
     assert result.exit_code == 0, result.output
     assert "type zsntta extract --dataset cifar100\n" in result.stderr
-    assert "12 live runs left out: --live" in result.stderr
+    assert "12 live runs left out: add --live" in result.stderr
     here, theirs = lines(result, "ZS-CLIP")[0], lines(result, "paper")[0]
     difference = lines(result, "difference")[0]
     assert theirs[1] == "83.55 98.39 90.36"

@@ -71,7 +71,7 @@ def test_without_its_code_a_run_is_refused_in_a_file_and_counted_in_a_store(
     path, keys = lines
     store = ("--records", "kept.sqlite")
     made = zsntta("records", "import", path, *store)
-    assert made.stdout.endswith("5 runs, 0 there before\n")
+    assert made.stdout.endswith("5 runs, 0 already kept\n")
     exported = zsntta("records", "export", *store).stdout
     assert len(exported.splitlines()) == len(keys)
     assert zsntta("report", *store).stderr == ""
@@ -79,8 +79,8 @@ def test_without_its_code_a_run_is_refused_in_a_file_and_counted_in_a_store(
     without = zsntta("report", *store)
     assert without.exit_code == 0, without.stderr
     assert without.stderr == (
-        "note: 4 of 5 rows in kept.sqlite are left out: damaged, or made by another version or by "
-        "a method that is not loaded here. Run them again.\n"
+        "note: 4 of 5 rows in kept.sqlite are left out: damaged, or made by another version or a "
+        "method that is not loaded. Run them again.\n"
     )
     for command in (("records", "import"), ("cite", "--from"), ("simulate", "--from")):
         fails(zsntta(*command, path), "the code of the method 'own' is missing", code=1)

@@ -80,7 +80,7 @@ def test_the_command_line(ray_cluster, cached, monkeypatch):
     for options, line in (
         (["--engine", "spark"], "engine is 'spark', must be one of: local, ray."),
         (["--engine", "ray", "--jobs", 0], "jobs is 0, must be 1 or more."),
-        (["--engine", "ray", "--scores", "x.csv"], "leave --engine ray out"),
+        (["--engine", "ray", "--scores", "x.csv"], "omit --engine ray"),
         (["--engine", "ray", "--fresh", "--method", "tent", "--device", "cuda:1"],
          "device is 'cuda:1', must be auto, cpu or cuda: Ray chooses which."),
     ):  # fmt: skip

@@ -117,7 +117,7 @@ def test_what_is_finished_is_shown_at_ctrl_c(simulate, stopped, tmp_path):
     go_on = stopped(5)
     result = simulate(*ALL, "--format", "csv")
     assert result.exit_code == 130
-    assert result.stderr.endswith("what was finished is kept; the same command resumes.\n")
+    assert result.stderr.endswith("finished work is kept; run the same command to resume.\n")
     finished = [row["method"] for row in csv.DictReader(io.StringIO(result.stdout))]
     assert finished == [name for name in METHODS if name in singles() | BY_WORDS][:4]
     go_on()

@@ -19,23 +19,23 @@ from zsntta_cli.plugins import load_declared, load_script, refuse_while_loading
 # the commands that it names; the page of all of them needs these lines alone.
 COMMANDS = {
     "extract": (
-        "Study", "extract.extract", "Encode data sets once: features of images and class names."
+        "Study", "extract.extract", "Encode the images and class names of data sets, once."
     ),
     "simulate": ("Study", "simulate.simulate", "Run methods on streams of cached features."),
-    "run": ("Study", "experiment.run", "Run what an experiment file says, and write its results."),
+    "run": ("Study", "experiment.run", "Run an experiment file and write its tables and figures."),
     "paper": (
         "Study", "paper.paper",
-        "Measure the paper's tables and compare with what it prints.",
+        "Reproduce the paper's tables and compare with its numbers.",
     ),
     "detect": (
-        "Study", "detect.detect", "Tell which images belong to none of your classes."
+        "Study", "detect.detect", "Find images that belong to none of your classes."
     ),
-    "demo": ("Study", "demo.demo", "Run the main job offline, on the embedded encoder."),
-    "report": ("See", "report.report", "Write kept results as one HTML page."),
-    "plot": ("See", "plot.plot", "Draw a figure of kept results: PDF, SVG, PNG or CSV."),
-    "cite": ("See", "cite.cite", "Print BibTeX of methods, sets and encoders."),
-    "encoders": ("See", "datasets.encoders", "List encoders, and fetch their weights."),
-    "datasets": ("See", "datasets.app", "List, show, fetch and verify the known data sets."),
+    "demo": ("Study", "demo.demo", "Compare methods offline, on the built-in sets."),
+    "report": ("See", "report.report", "Write kept results to an HTML page."),
+    "plot": ("See", "plot.plot", "Draw a figure of kept results as PDF, SVG, PNG or CSV."),
+    "cite": ("See", "cite.cite", "Print BibTeX for methods, sets and encoders."),
+    "encoders": ("See", "datasets.encoders", "List encoders and download their weights."),
+    "datasets": ("See", "datasets.app", "List, show, download and verify known data sets."),
     "methods": ("See", "methods.app", "List, show and check methods."),
     "cache": ("Keep", "cache.app", "List, check, split, import, export and share features."),
     "records": ("Keep", "records.app", "List, export, import and remove kept results."),
@@ -46,9 +46,9 @@ _INTERRUPTED = 130  # an exit code
 
 
 def program(words: Sequence[str] | None = None) -> Any:
-    """The program with the commands that a line names; with none named all are told of.
+    """The program with the commands that a line names; if it names none, all are only listed.
 
-    Without a line all commands are loaded.
+    Without a line, all commands are loaded.
     """
     if words is None:
         return _program(tuple(COMMANDS))
@@ -59,7 +59,7 @@ def program(words: Sequence[str] | None = None) -> Any:
 @functools.cache
 def _program(names: tuple[str, ...]) -> Any:
     app = typer.Typer(
-        help="Zero-shot noisy test-time adaptation of CLIP: extract features once, replay streams.",
+        help="Zero-shot noisy test-time adaptation of CLIP: extract features, replay streams.",
         rich_markup_mode="rich", context_settings=HELP, no_args_is_help=True,
         pretty_exceptions_enable=False,
     )  # fmt: skip
@@ -91,7 +91,7 @@ def _main(
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
     plugin: list[Path] | None = typer.Option(
         None, "--plugin", metavar="FILE.py",
-        help="A script that adds methods or data sets (docs/extending.md).",
+        help="Script that adds methods or data sets (docs/extending.md).",
     ),
 ) -> None:  # fmt: skip
     del version  # its callback does it
@@ -101,10 +101,10 @@ def _main(
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a line, by default the one that was typed.
+    """Run a command line, by default the one that was typed.
 
     Raises:
-        SystemExit: the line has ended, with its exit code.
+        SystemExit: the command has ended; it carries the exit code.
         SettingsError: a script runs a line while it is loaded.
     """
     line = sys.argv[1:] if words is None else [*words]

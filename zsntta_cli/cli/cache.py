@@ -1,4 +1,4 @@
-"""`zsntta cache`: what is in the features folder, is it whole; take in, give and share features."""
+"""`zsntta cache`: list, check, split, import, export and share the features in a folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ _NOTHING_CACHED = (
     "or zsntta cache import NAME --features FILE"
 )
 _SETS = "Sets. [all]"
-_OVERWRITE = option(False, "Replace what is there.")
+_OVERWRITE = option(False, "Overwrite an existing file.")
 _WITHOUT_IDS = "--without-ids"
 app = group("List, check, split, import, export and share features.")
 
@@ -32,7 +32,7 @@ app = group("List, check, split, import, export and share features.")
 def list_files(
     encoder: str | None = ENCODER, features_dir: Path = FEATURES_DIR, *, listed: TableOutput
 ) -> None:
-    """List feature files, unfinished extractions, TPT's answers.
+    """List feature files, unfinished extractions and TPT's answers.
 
     [bold]zsntta cache list[/bold]
     """
@@ -49,7 +49,7 @@ def list_files(
 
 @command(app)
 def show(
-    name: str = argument(..., "A cached set."),
+    name: str = argument(..., "Cached set."),
     *,
     encoder: EncoderOptions,
     features_dir: Path = FEATURES_DIR,
@@ -58,7 +58,7 @@ def show(
 
     [bold]zsntta cache show shapes --model tiny[/bold]
 
-    They are of one encoder, or of all that have the set.
+    If no encoder is named, it shows the features of every encoder.
     """
     from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.folder import find, folder_name
@@ -85,13 +85,13 @@ def verify(
     encoder: str | None = ENCODER,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
-    """Read feature files whole and check all that they hold.
+    """Read feature files completely and check their contents.
 
     [bold]zsntta cache verify[/bold]
 
     [bold]zsntta cache verify shapes[/bold]
 
-    The exit code is 1 if any is bad.
+    The exit code is 1 if a check fails.
     """
     from zsntta_cli.cache import answers, store
     from zsntta_cli.cache.accuracy import zero_shots
@@ -108,13 +108,13 @@ def verify(
             facts += [shot.line for shot in shots]
             first = firsts.setdefault(path.parent, features)
             if differs := difference(features.identity, first.identity):
-                wrong = [f"is of another encoder than {first.path.name} ({differs})"]
+                wrong = [f"made with a different encoder than {first.path.name} ({differs})"]
             wrong += [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
             count = miscounted(path.stem, len(features))
         bad += bool(wrong)
         say(f"{path}: {'; '.join(wrong or facts)}")
         if count and not wrong:
-            say(f"note: {path} is not of the published set: it has {count}.", err=True)
+            say(f"note: {path} differs from the published set: it has {count}.", err=True)
     for path in entries(features_dir, encoder):
         is_asked = not names or path.name.partition(".")[0] in names
         if is_asked and path.suffix == ANSWERS and not path.name.startswith("."):
@@ -123,7 +123,9 @@ def verify(
             say(f"{path}: {problem or 'ok'}")
     _say_copied(firsts)
     if bad:
-        raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
+        raise StoreError(
+            f"{bad} of {len(paths)} files are bad: delete them, then extract or import again."
+        )
     if not paths:
         _say_nothing(features_dir, encoder)
 
@@ -132,18 +134,18 @@ def verify(
 def split(
     name: str = argument(..., "Cached set with labels."),
     id_classes: str = option(
-        ..., "Number of classes that are ID, or a list of them.", metavar="N|FILE"
+        ..., "Number of ID classes, or a file that lists them.", metavar="N|FILE"
     ),
     seed: int = option(0, "Seed of the random choice.", min=0),
     new: str | None = option(None, "Name of the split. [NAME-N-sSEED, or NAME-FILE]", "--name"),
     encoder: str | None = ENCODER,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
-    """Make an ID set and its OOD set of one set's classes.
+    """Split the classes of a set into an ID set and an OOD set.
 
     [bold]zsntta cache split cars --id-classes 98[/bold]
 
-    This is done for every encoder's features.
+    If no encoder is named, the features of every encoder are split.
     """
     from zsntta_cli.cache import split as splits
     from zsntta_cli.cache import store
@@ -163,11 +165,11 @@ def split(
 
 @command(app)
 def join(
-    name: str = argument(..., "A set whose parts zsntta extract --part has made."),
+    name: str = argument(..., "Set whose parts were made by zsntta extract --part."),
     encoder: str | None = ENCODER,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
-    """Make one set of its parts, which stay where they are.
+    """Join the parts of a set, and keep the parts.
 
     [bold]zsntta cache join imagenet[/bold]
     """
@@ -182,24 +184,24 @@ def join(
 def import_(
     name: str = argument(..., "Name of the set."),
     features: Path = option(..., "File of features: .npz, .npy, .pt or .safetensors."),
-    labels: Path | None = option(None, "File of labels, of the same kinds."),
-    class_names: Path | None = option(None, "File of class names: .npz or .npy of texts."),
-    text: Path | None = option(None, "File of the classes' text features."),
+    labels: Path | None = option(None, "File of labels, in one of these formats."),
+    class_names: Path | None = option(None, "File of class names: .npz or .npy with strings."),
+    text: Path | None = option(None, "File of the text features of the classes."),
     encoder: str = option(
-        "imported", "Name of the encoder; sets under one name must be of one encoder."
+        "imported", "Name for the encoder. All sets under one name must come from one encoder."
     ),
     logit_scale: float | None = option(
-        None, "Logit scale of the encoder, exponentiated. [the export's, or 100]"
+        None, "Logit scale of the encoder, exponentiated. [the file's, or 100]"
     ),
     logit_bias: float | None = option(
         None, "Logit bias of a sigmoid model (SigLIP), about -13. [none]"
     ),
     normalized: bool | None = option(None, "Whether features have norm 1. [detected]"),
-    prompt: str | None = option(None, "Template of the text features. [the set's own]"),
+    prompt: str | None = option(None, "Template of the text features. [the set's]"),
     overwrite: bool = _OVERWRITE,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
-    """Take in features made elsewhere; nothing is ever unpickled.
+    """Import features made elsewhere; nothing is ever unpickled.
 
     [bold]zsntta cache import mine --features features.npz[/bold]
     """
@@ -223,12 +225,10 @@ def import_(
 
 @command(app)
 def export(
-    name: str = argument(..., "A cached set."),
+    name: str = argument(..., "Cached set."),
     output: Path | None = option(None, "File to write. [SET.npz]", metavar="FILE.npz"),
     encoder: str | None = ENCODER,
-    without_ids: bool = option(
-        False, "Leave out sample ids, which are names of files.", _WITHOUT_IDS
-    ),
+    without_ids: bool = option(False, "Omit the sample ids, which are file names.", _WITHOUT_IDS),
     overwrite: bool = _OVERWRITE,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
@@ -236,7 +236,7 @@ def export(
 
     [bold]zsntta cache export shapes --output shapes.npz[/bold]
 
-    `cache import` reads it, and its features are equal to the bit.
+    `cache import` restores the same features, bit for bit.
     """
     from zsntta_cli.cache.npz import export_features
 
@@ -252,15 +252,15 @@ def export(
 @command(app)
 def push(
     repository: str = argument(
-        ..., "Data set repository of the Hugging Face hub.", metavar="ORG/NAME"
+        ..., "Data set repository on the Hugging Face hub.", metavar="ORG/NAME"
     ),
     names: Names = argument(None, _SETS),
     encoder: str | None = ENCODER,
     without_ids: bool = option(
-        False, "Publish numbers instead of sample ids, which are names of files.", _WITHOUT_IDS
+        False, "Publish numbers instead of sample ids, which are file names.", _WITHOUT_IDS
     ),
     i_may: bool = option(
-        False, "Also publish sets whose terms do not permit everybody to do so.", "--i-may"
+        False, "Also publish sets whose terms restrict who may publish them.", "--i-may"
     ),
     features_dir: Path = FEATURES_DIR,
 ) -> None:
@@ -275,23 +275,23 @@ def push(
     )
     for path in paths:
         say(f"{path}: published")
-    say(f"to read them: zsntta cache pull {repository}@{commit}")
+    say(f"to download them: zsntta cache pull {repository}@{commit}")
 
 
 @command(app)
 def pull(
     repository: str = argument(
-        ..., "Data set repository of the Hugging Face hub.", metavar="ORG/NAME[@REVISION]"
+        ..., "Data set repository on the Hugging Face hub.", metavar="ORG/NAME[@REVISION]"
     ),
     names: Names = argument(None, _SETS),
     encoder: str | None = ENCODER,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
-    """Fetch published features.
+    """Download published features.
 
     [bold]zsntta cache pull USER/REPO shapes[/bold]
 
-    Each file is verified, and nothing that is there is replaced.
+    Every file is verified, and existing files are never replaced.
     """
     from zsntta_cli import sharing
     from zsntta_cli.progress import ConsoleReporter
@@ -300,7 +300,7 @@ def pull(
     for features, is_new in sharing.pull(repository, features_dir, names or (), encoder, note):
         images, words = len(features), len(features.class_names)
         facts = counted(images, "image") if images else counted(words, "word")
-        say(f"{features.path}: {facts}" + ", there already" * (not is_new))
+        say(f"{features.path}: {facts}" + ", already exists" * (not is_new))
 
 
 def _say_copied(headers: "dict[Path, Features]") -> None:

@@ -1,4 +1,4 @@
-"""`zsntta cite`: BibTeX of what a table has: methods, data sets, encoders, the program."""
+"""`zsntta cite`: BibTeX for the methods, data sets and encoders of a table, and the program."""
 
 from pathlib import Path
 
@@ -10,23 +10,23 @@ from zsntta_cli.cli.values import names
 
 def cite(
     *,
-    method: Names = option(None, "Methods of the table.", reader=names),
-    id_set: Names = option(None, "ID sets of the table.", "--id", reader=names),
-    ood_set: Names = option(None, "OOD sets of the table.", "--ood", reader=names),
+    method: Names = option(None, "Methods to cite.", reader=names),
+    id_set: Names = option(None, "ID sets to cite.", "--id", reader=names),
+    ood_set: Names = option(None, "OOD sets to cite.", "--ood", reader=names),
     encoder: Names = option(
-        None, "Encoder of the table: open_clip's name, or a folder of features."
+        None, "Encoder to cite: name of an open_clip model, or of a folder of features."
     ),
     recorded: Path | None = option(
-        None, "File of exported runs, whose methods, sets and encoders are cited.", "--from"
+        None, "File of exported runs whose methods, sets and encoders to cite.", "--from"
     ),
     output: Path | None = option(None, "File to write, ending in .bib."),
     store: StoreOptions,
 ) -> None:
-    """Print BibTeX of methods, sets and encoders.
+    """Print BibTeX for methods, sets and encoders.
 
     [bold]zsntta cite --method adand,tda --output related.bib[/bold]
 
-    These are the ones that options name, those of a file, or those of all kept runs.
+    If no option names any, those of all kept runs are cited.
     """
     form_of(output, {".bib": "bibtex"})
     from zsntta_cli.methods import check_method
@@ -43,4 +43,4 @@ def cite(
     text, unknown = bibtex(methods, sets, encoders)
     put(text, output)
     if unknown:
-        say(f"note: no reference is known of {', '.join(unknown)}.", err=True)
+        say(f"note: no reference is known for {', '.join(unknown)}.", err=True)

@@ -34,7 +34,7 @@ class Debugging:
 
 
 def group(help_text: str, lists: bool = False) -> typer.Typer:
-    """A group of commands of one subject; `lists`: its bare name runs its command `list`."""
+    """A group of commands; with `lists`, its bare name runs its command `list`."""
     app = typer.Typer(
         help=help_text, rich_markup_mode="rich", add_completion=False, context_settings=HELP,
         no_args_is_help=not lists,
@@ -56,8 +56,8 @@ def command(
 ) -> Callable[[Function], Function]:
     """Register a function as a command, by its own name or another one.
 
-    Its errors are one line: exit code 2 on wrong usage, 1 on others, 130 on Ctrl-C. Under --debug
-    they are raised as they are.
+    Its errors become one line, with exit code 2 for wrong usage, 130 for Ctrl-C and 1 for others.
+    With --debug they are raised unchanged.
     """
     from zsntta_cli.cli.options import parameters_of
 
@@ -76,7 +76,7 @@ def command(
                         given[parameter] = kind(**values) if kind else values[parameter]
                 function(**given)
             except KeyboardInterrupt as error:
-                kept = ": what was finished is kept; the same command resumes"
+                kept = ": finished work is kept; run the same command to resume"
                 _end(f"interrupted{kept * (function.__name__ in _RESUMABLE)}.", 130, error)
             except (ZsnttaError, OSError, MemoryError) as error:
                 if isinstance(error, BrokenPipeError) or Debugging.is_on:  # `| head` has enough
@@ -116,8 +116,8 @@ def _check_outputs(typed: Mapping[str, Any]) -> None:
                 paths = text, text.partition("=")[2], *glob.glob(text if "*" in text else "")
                 if any(_is_same(output, path) for path in paths if path):
                     raise SettingsError(
-                        f"--{name} {output} is a file that this line names as {named} too, and "
-                        f"would replace it: name another file to write."
+                        f"--{name} {output} would replace {named}, which this command also names: "
+                        f"choose another file to write."
                     )
 
 
@@ -129,7 +129,7 @@ def _is_same(one: Path, other: str) -> bool:
 
 
 def usage(error: typer.TyperException, words: Mapping[str, Any]) -> str:
-    """A line on wrong usage, none where help was shown; `words` are the commands by name."""
+    """A line about wrong usage, empty if help was shown; `words` are the commands by name."""
     ctx: Any = getattr(error, "ctx", None)
     message = str(getattr(error, "format_message", error.__str__)())
     if not message:
@@ -147,9 +147,9 @@ def _other_option(name: str, ctx: Any, words: Mapping[str, Any]) -> str:
 
     options = {option for parameter in ctx.command.params for option in parameter.opts}
     if name in _OF_PROGRAM:
-        return f"{name} stands before the command: zsntta {name} …"
+        return f"{name} goes before the command: zsntta {name} …"
     if ctx.parent is None:
-        return f"{name} stands behind a command, as in zsntta {next(iter(words))} {name}"
+        return f"{name} goes after the command, as in zsntta {next(iter(words))} {name}"
     if name in _MEANT and _MEANT[name].split()[0] in options:
         return f"there is no option {name}: type {_MEANT[name]}"
     setting = name.strip("-")
@@ -159,7 +159,7 @@ def _other_option(name: str, ctx: Any, words: Mapping[str, Any]) -> str:
 
 
 def completed(text: str, given: Mapping[str, Any]) -> str:
-    """A text whose proposed extractions have the options of the user's own line that they lack."""
+    """The text, with the user's own options added to the extractions that it proposes."""
     start = text.find("type zsntta ")
     if start < 0 or not _PROPOSED.search(text, start):
         return text
@@ -174,7 +174,7 @@ def completed(text: str, given: Mapping[str, Any]) -> str:
     choice = encoder_of(folder, features) if isinstance(folder, str) else EncoderChoice(**named)
     if choice is None:
         lacks = text[:start].removesuffix("or ").rstrip(" ,:")
-        return f"{lacks}: '{folder}' is no encoder that can be loaded here"
+        return f"{lacks}: '{folder}' is not an encoder that can be loaded here"
     own = [choice.options] if choice.options else []
     for name, usual in (("features_dir", FEATURES), ("data_root", DATA)):
         if (path := Path(given.get(name) or usual)) != usual:
@@ -194,12 +194,12 @@ def _end(line: str, code: int, error: BaseException) -> NoReturn:
 
 
 def say(line: str, err: bool = False) -> None:
-    """A line; names in it may come from anywhere."""
+    """Print a line; names in it may come from anywhere."""
     typer.echo(printable(line), err=err)
 
 
 def drop_unwritten() -> None:
-    """Where stdout takes nothing more (a full disk), let go of what waits: it is tried once."""
+    """Try once to write what waits for stdout, and discard it if that fails (a full disk)."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""What there is to take: `zsntta datasets` (where to get one, is it whole), `zsntta encoders`."""
+"""What is available: `zsntta datasets` (list, show, download, verify) and `zsntta encoders`."""
 
 from pathlib import Path
 
@@ -19,15 +19,15 @@ from zsntta_cli.settings import (
     known_folders,
 )
 
-app = group("List, show, fetch and verify the known data sets.", lists=True)
-encoders = group("List encoders, and fetch their weights.", lists=True)
+app = group("List, show, download and verify known data sets.", lists=True)
+encoders = group("List encoders and download their weights.", lists=True)
 
 
 @command(app, "list")
 def list_sets(
     data_root: Path = DATA_ROOT, features_dir: Path = FEATURES_DIR, *, listed: TableOutput
 ) -> None:
-    """List the known sets, and which are on disk or cached.
+    """List known sets, and show which are on disk or cached.
 
     [bold]zsntta datasets list[/bold]
     """
@@ -41,15 +41,15 @@ def list_sets(
 
 @command(app)
 def show(
-    name: str = argument(..., "A known set."),
+    name: str = argument(..., "Known set."),
     data_root: Path = DATA_ROOT,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
-    """Show where to get a set, and the commands to type.
+    """Show where to get a set and which commands to type.
 
     [bold]zsntta datasets show svhn[/bold]
 
-    It also shows its size, its terms and its layout on disk.
+    It also shows the size, the terms and the layout on disk.
     """
     from zsntta_cli.datasets import known
     from zsntta_cli.report.lists import set_card
@@ -57,16 +57,16 @@ def show(
     name = known_set(name)
     entry = known(name)
     place = entry.place(data_root)
-    there = f"{place}" if place else "not there" if entry.layout else "built in"
+    there = f"{place}" if place else "no" if entry.layout else "built in"
     to_get = ""
     if not entry.layout:
         to_get = "nothing to do: it is built in"
     elif not place and entry.downloads:
-        to_get = f"nothing to do: verify and extract download it to {data_root}, with its checksum"
+        to_get = f"nothing to do: verify and extract download it to {data_root} and check it"
     elif not place and entry.files:
         to_get = f"zsntta datasets get {name.partition(':')[0]}"
     elif not place:
-        to_get = "download it from its home and lay it out as above, then verify"
+        to_get = "download it from its home page, arrange it as shown above, then verify"
     typed = name + ":fog:1" * (bool(entry.parameters) and not SetName.parse(name).parameters)
     commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
     if entry.role != "ood":
@@ -79,13 +79,13 @@ def show(
 def get(
     names: list[str] = argument(..., "Known sets."),
     data_root: Path = DATA_ROOT,
-    mirror: str = option("", "Address with the same files, as ADDRESS/FILE."),
+    mirror: str = option("", "URL of a mirror, which has the files at URL/FILE."),
 ) -> None:
-    """Fetch known sets, and verify them.
+    """Download known sets and verify them.
 
     [bold]zsntta datasets get svhn[/bold]
 
-    A fetch goes on where it was cut off. The exit code is 1 if a set is not there.
+    An interrupted download resumes where it stopped. The exit code is 1 if a set fails.
     """
     from zsntta_cli.datasets import download, known
     from zsntta_cli.progress import ConsoleReporter
@@ -101,23 +101,23 @@ def get(
             say(f"{name}: {error}", err=True)
     if failures:
         raise DatasetError(
-            f"{len(failures)} of {len(entries)} sets are not there as published: "
+            f"{len(failures)} of {len(entries)} sets are missing or incomplete: "
             f"{', '.join(failures)}."
         )
 
 
 @command(app, "verify")
 def verify_set(
-    name: str = argument(..., "A known set, NAME=PATH, or of the hub."),
+    name: str = argument(..., "Known set, NAME=PATH, or a set of the hub."),
     deep: bool = option(False, "Open every image.", "--deep"),
-    workers: int = option(ExtractSettings().workers, "Threads that open images.", min=1),
+    workers: int = option(ExtractSettings().workers, "Number of threads that open images.", min=1),
     data_root: Path = DATA_ROOT,
 ) -> None:
     """Read a set and compare it with the catalogue.
 
     [bold]zsntta datasets verify cifar10[/bold]
 
-    It is fetched if it can be. The exit code is 1 if it is bad.
+    It is downloaded first if possible. The exit code is 1 if a check fails.
     """
     from zsntta_cli.datasets import CATALOGUE, known, load_images, verify
     from zsntta_cli.progress import ConsoleReporter
@@ -146,7 +146,7 @@ def verify_set(
 
 @command(encoders, "list")
 def list_encoders(features_dir: Path = FEATURES_DIR, *, listed: TableOutput) -> None:
-    """List encoders: embedded, the paper's, cached.
+    """List the embedded encoder, the paper's and cached ones.
 
     [bold]zsntta encoders list[/bold]
     """
@@ -164,20 +164,20 @@ def list_encoders(features_dir: Path = FEATURES_DIR, *, listed: TableOutput) -> 
         rows.append({"folder": folder, "options": options, "cached_sets": cached})
     heads = {"folder": "Folder", "options": "Options", "cached_sets": "Cached sets"}
     listed.put([list_sheet(rows, heads)], rows)
-    typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
+    typer.echo("Other open_clip models: --model NAME --pretrained TAG or PATH.", err=True)
 
 
 @command(encoders, "get")
 def get_weights(
     models: Names = argument(None, "open_clip model names. [the paper's three]"),
-    pretrained: str = option(OPENAI, "Tag of their weights."),
+    pretrained: str = option(OPENAI, "Tag of the weights."),
 ) -> None:
-    """Fetch the weights of encoders beforehand, as for a machine without a network.
+    """Download the weights of encoders in advance.
 
     [bold]zsntta encoders get ViT-B-16[/bold]
 
-    They go to the hub's cache, from where every command takes them. Copied there (to $HF_HOME, or
-    ~/.cache/huggingface), they serve another machine.
+    They go to the hub's cache ($HF_HOME, or ~/.cache/huggingface), where every command finds them.
+    For a machine without a network, copy that folder there.
     """
     from zsntta_cli.encoders.weights import fetch
 

@@ -1,4 +1,4 @@
-"""`zsntta demo`: the main job on the embedded encoder and the built-in sets, offline."""
+"""`zsntta demo`: a comparison of methods on the built-in sets, offline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,13 +35,13 @@ def demo(
     features_dir: Path = FEATURES_DIR,
     live: bool = option(False, "Also run Tent, SoTTA and TPT, which takes minutes.", "--live"),
 ) -> None:
-    """Run the main job offline, on the embedded encoder.
+    """Compare methods offline, on the built-in sets.
 
     [bold]zsntta demo[/bold]
 
     [bold]zsntta demo --live[/bold]
 
-    It compares ZS-CLIP, AdaND and cull on the built-in sets.
+    It runs ZS-CLIP, AdaND and cull with the embedded encoder.
     """
     from zsntta_cli.datasets import partners
     from zsntta_cli.extraction.extractor import summary
@@ -69,7 +69,7 @@ def simulate(
     axes: Mapping[str, Sequence[Any]],
     reporter: "Reporter | None" = None,
 ) -> "list[Record]":
-    """The runs of methods against each built-in OOD set; `reporter` shows how live ones go."""
+    """Run methods against each built-in OOD set; `reporter` shows the progress of live ones."""
     from zsntta_cli.cli.output import command_line
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.runner import Runner

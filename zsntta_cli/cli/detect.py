@@ -1,4 +1,4 @@
-"""`zsntta detect`: its options, where its rows go, what ends it."""
+"""`zsntta detect`: its options, where its verdicts go, and how it ends."""
 
 import os
 import sys
@@ -34,62 +34,62 @@ _decision, _result = partial(option, panel="Decision"), partial(option, panel="R
 def detect(
     *,
     sources: Names = argument(
-        None, "Files, folders, globs, archives, shards, lists (.txt, .csv); - for paths on "
+        None, "Files, folders, globs, archives, shards or lists (.txt, .csv); - reads paths from "
         "standard input.", metavar="IMAGES", show_default=False,
     ),
     cached: str | None = _images(
         None, "Cached set to judge instead of images.", metavar="SET", autocompletion=cached_sets
     ),
     all_folders: bool = _images(
-        False, "Read hidden folders, trash and thumbnails, too.", "--all-folders"
+        False, "Also read hidden folders, trash and thumbnails.", "--all-folders"
     ),
     max_megapixels: float | None = _images(
-        None, f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"
+        None, f"Largest image to read; a larger one gets an error. [{MOST_MEGAPIXELS}]"
     ),
     classes: str | None = _images(
-        None, "Names of your classes: cat,dog. One of this and the next two options is required."
+        None, "Names of your classes, such as cat,dog. Give this or one of the next two options."
     ),
     classes_file: Path | None = _images(
         None, "File with the names of your classes, one per line."
     ),
     class_photos: Path | None = _images(
-        None, "Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in each."
+        None, "Folder of example photos instead of names: DIR/<class>/ with 2 to 8 photos each."
     ),
     prompt: str | None = _images(
-        None, "Template with one {}, or 'code', 'paper'. [the set's, code]"
+        None, "Template with one {}, or 'code' or 'paper'. [code, or the cached set's]"
     ),
     encoder: EncoderOptions,
-    device: str = option("auto", "auto, cpu, cuda, cuda:1 …"),
+    device: str = option("auto", "Device: auto, cpu, cuda, cuda:1 …"),
     features_dir: Path = FEATURES_DIR,
     method: str = _decision("cull", "Method that decides: zs-clip, adand or cull."),
     own: Names = _decision(
-        None, "A setting of the method, such as cull-low=2.", "--set", metavar="NAME=VALUE"
+        None, "Setting of the method, such as cull-low=2.", "--set", metavar="NAME=VALUE"
     ),
     flag: str | None = _decision(
-        None, "How many are called noise: 5%, or 50. [the method decides]"
+        None, "Share or number of images to call noise: 5% or 50. [the method decides]"
     ),
     learn: Path | None = _decision(
-        None, "File of the page's corrections: these images get your verdict, and others are "
-        "decided by what they teach.",
+        None, "File of corrections from the review page: these images get your verdicts, and the "
+        "method learns from them for the others.",
     ),
     output: Path | None = _result(
-        None, "File for the rows: FILE.csv, .jsonl or .parquet."
+        None, "File to write the verdicts to: .csv, .jsonl or .parquet."
     ),
     only: Literal["noise", "unsure", "clean"] | None = _result(
-        None, "Print only rows with this answer."
+        None, "Keep only verdicts with this answer."
     ),
     print0: bool = _result(
-        False, "Print only paths, each with a NUL, for xargs.", "-0", "--print0"
+        False, "Print only paths, each ending in NUL, for xargs -0.", "-0", "--print0"
     ),
     copy_to: Path | None = _result(
-        None, "Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/; DIR is new."
+        None, "Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/ in a new folder DIR."
     ),
-    review: Path | None = _result(None, "HTML page to see and correct verdicts on."),
+    review: Path | None = _result(None, "HTML page to write, for viewing and correcting verdicts."),
     fail_on_noise: bool = _result(
-        False, f"Exit code {FOUND} where there is noise.", "--fail-on-noise"
+        False, f"Exit with code {FOUND} if there is noise.", "--fail-on-noise"
     ),
 ) -> None:  # fmt: skip
-    """Tell which images belong to none of your classes.
+    """Find images that belong to none of your classes.
 
     [bold]zsntta detect photos --model tiny --classes cat,dog[/bold]
 
@@ -104,10 +104,10 @@ def detect(
             "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
         )
     if len(given) > 1:
-        raise SettingsError(f"{' and '.join(given)} are both given: one of them.")
+        raise SettingsError(f"{' and '.join(given)} are both given: choose one.")
     if class_photos and prompt is not None:
         raise SettingsError(
-            "--prompt is of class names: with --class-photos there are none to embed."
+            "--prompt applies to class names, and --class-photos has none: omit one of the two."
         )
     if max_megapixels is not None and not max_megapixels > 0:
         raise SettingsError(f"--max-megapixels is {max_megapixels:g}, must be above 0.")
@@ -177,7 +177,7 @@ def detect(
         raise KeyboardInterrupt
     if all(row["error"] is not None for row in rows):
         images = counted(len(rows), "image")
-        why = f"not one of {images} could be read" if rows else "there was no image"
+        why = f"{images} could not be read" if rows else "there were no images"
         raise DatasetError(f"nothing was judged: {why}.")
     if fail_on_noise and any(row["noise"] for row in rows):
         raise typer.Exit(FOUND)
@@ -190,7 +190,7 @@ def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
     check_method(method)
     of_all, own = single_settings(texts)
     if others := [name for name in own if name != method]:
-        raise SettingsError(f"--set is of {others[0]}, and {method} decides here.")
+        raise SettingsError(f"--set names {others[0]}, but the method is {method}.")
     return {**of_all, **own.get(method, {})}
 
 
@@ -211,8 +211,8 @@ def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | Non
         for name, file in (("--output", output), ("--review", review)):
             if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(copy_to)):
                 raise SettingsError(
-                    f"{name} is within {copy_to}, which --copy-to makes as a whole: name another "
-                    f"place."
+                    f"{name} is inside {copy_to}, which --copy-to creates: choose a path outside "
+                    f"it."
                 )
 
 

@@ -1,4 +1,4 @@
-"""`zsntta run`: an experiment file, whole: its runs, its tables, its figures."""
+"""`zsntta run`: an experiment file with its runs, its tables and its figures."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 def run(
     *,
     ctx: typer.Context,
-    file: Path = argument(..., "An experiment in TOML: docs/experiments.md."),
+    file: Path = argument(..., "Experiment file in TOML (docs/experiments.md)."),
     jobs: JobOptions,
     fresh: bool = FRESH,
     machine: MachineSettings,
 ) -> None:
-    """Run what an experiment file says, and write its results.
+    """Run an experiment file and write its tables and figures.
 
     [bold]zsntta run experiment.toml --jobs 4[/bold]
 
-    Results are tables and figures; runs that are kept are not made again.
+    Runs whose results are kept are not repeated.
     """
     from zsntta_cli.files import write_whole
     from zsntta_cli.progress import ConsoleReporter
@@ -89,7 +89,7 @@ def _checked(experiment: "Experiment") -> "list[tuple[TableOutput, View]]":
     """Where each table goes, and what it shows, before anything is run.
 
     Raises:
-        SettingsError: a form, a report, a kind of figure, a metric or an ending that there is not.
+        SettingsError: an unknown format, report, kind of figure, metric or ending.
     """
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.frame import SEEDS, SETS

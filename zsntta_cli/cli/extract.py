@@ -1,4 +1,4 @@
-"""`zsntta extract`: sets, or one set in parts, or what the paper's tables need."""
+"""`zsntta extract`: encode sets, one set in parts, or what the paper's tables need."""
 
 import shlex
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from zsntta_cli.progress import Reporter
     from zsntta_cli.simulation.runs import RunSettings
 
-_encoded = partial(option, panel="What is encoded")
+_encoded = partial(option, panel="What to encode")
 _how = partial(option, panel="How it runs")
 
 
@@ -31,81 +31,82 @@ def extract(
     *,
     dataset: Names = _encoded(
         None,
-        "Known sets; NAME=PATH of a folder, .tar, .zip or shards; of the hub "
+        "Known sets; NAME=PATH for a folder, .tar, .zip or shards; from the hub, "
         "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
         reader=data_sets, autocompletion=known_sets,
     ),
     data_root: Path = DATA_ROOT,
     limit: int | None = _encoded(
-        None, "Largest number of images of a set, or of words of a list. [all]"
+        None, "Maximum number of images per set, or of words per list. [all]"
     ),
     class_names: Path | None = _encoded(
-        None, "Class names of a NAME=PATH set: one per line, or a folder and its name per line. "
-        "[the folders']",
+        None, "File of the class names of a NAME=PATH set: on each line a name, or a folder and "
+        "its name. [the folders' names]",
     ),
     label: str | None = _encoded(
-        None, "What has the labels of shards: a field of the JSON, or the ending of files.",
+        None, "Where shards have their labels: a field of the JSON, or the ending of label files.",
         metavar="FIELD",
     ),
     prompt: Names = _encoded(
-        None, "Template with one {}, or 'code', 'paper', 'clip-80' …; 'a {} | the {}' is the "
-        "average of several. [the set's]", metavar="TEMPLATE",
+        None, "Template with one {}, or 'code', 'paper', 'clip-80' …; 'a {} | the {}' averages "
+        "several. [the set's]", metavar="TEMPLATE",
     ),
     words: Names = _encoded(
-        None, f"Word list: {', '.join(WORD_SETS)}; or FILE or NAME=FILE, a word per line.",
+        None, f"Word list: {', '.join(WORD_SETS)}, FILE or NAME=FILE, with one word per line.",
         metavar="NAME|FILE",
     ),
     noise: Names = _encoded(
-        None, "Types of injected noise to encode as well, or 'none'. [gaussian for ID sets]",
+        None, "Types of injected noise to encode too, or 'none'. [gaussian for ID sets]",
         reader=names,
     ),
     noise_count: int | None = _encoded(
-        None, "Images of each type of injected noise. [a quarter of the ID set]"
+        None, "Number of images per type of injected noise. [a quarter of the ID set]"
     ),
     partners: bool = _encoded(
         True, "Also extract the ID set's partners, if no OOD set is named."
     ),
     as_shown: bool = _encoded(
-        False, "Turn photos as their EXIF says, and put transparent ones on white, as detect does.",
+        False, "Rotate photos as EXIF says and put transparent ones on white, as detect does.",
         "--as-shown",
     ),
     class_photos: Path | None = _encoded(
-        None, "Example photos, in a folder for each class, for `simulate --prompt photos`."
+        None, "Folder of example photos, one folder per class, for `simulate --prompt photos`."
     ),
     paper: bool = _encoded(
-        False, "Extract all sets and injected noise of the paper's tables, for each of its "
+        False, "Extract all sets and injected noise that the paper's tables need, with each of its "
         "encoders.", "--paper",
     ),
     model: ModelOptions,
     encoding: ExtractSettings,
     part: str | None = _how(
-        None, "Extract one part of the set, 3/64; zsntta cache join joins all.", metavar="I/N"
+        None, "Extract one part of the set, such as 3/64; zsntta cache join joins the parts.",
+        metavar="I/N",
     ),
     engine: str = _how(
-        LOCAL, "What extracts the set: local; or ray, in parts on the cluster at RAY_ADDRESS."
+        LOCAL, "Where to extract the set: local, or ray, in parts on the cluster at RAY_ADDRESS."
     ),
     parts: int | None = _how(
-        None, "Parts for --engine ray. [one for each GPU, or each machine]", metavar="N"
+        None, "Number of parts for --engine ray. [one per GPU, or per machine]", metavar="N"
     ),
     dry_run: bool = DRY_RUN,
 ) -> None:  # fmt: skip
-    """Encode data sets once: features of images and class names.
+    """Encode the images and class names of data sets, once.
 
     [bold]zsntta extract --dataset cifar10[/bold]
 
     [bold]zsntta extract --model tiny --dataset mine=photos --dataset glyphs[/bold]
 
-    Image features, class text features and noise images go to HDF5 files.
+    Image features, text features of the classes and injected noise are written to HDF5 files.
     """
     check_choice("engine", engine, ENGINES)
     if parts is not None and engine != RAY:
-        raise SettingsError("--parts N is of --engine ray: add it, or make one part by --part 1/N.")
+        raise SettingsError("--parts N needs --engine ray: add it, or make one part: --part 1/N.")
     if part is not None and engine == RAY:
-        raise SettingsError("--part makes one part here, --engine ray all: leave one of them out.")
+        raise SettingsError("--part makes one part, --engine ray makes all: omit one of the two.")
     sets, alone = tuple(dataset or ()), "--part" if part is not None else "--engine ray"
     in_parts = part is not None or engine == RAY
     if in_parts and len(sets) != 1:
-        raise SettingsError(f"{alone} is of one set: name one --dataset.")
+        raise SettingsError(f"{alone} extracts one set: name one --dataset.")
     others = {
         "--words": words, "--noise": noise, "--noise-count": noise_count,
         "--class-photos": class_photos, "--paper": paper, "--dry-run": dry_run,
@@ -113,13 +114,13 @@ def extract(
     }  # fmt: skip
     if in_parts and (given := [name for name, value in others.items() if value]):
         raise SettingsError(
-            f"{alone} only makes the features of a set's images and replaces none: leave "
-            f"{', '.join(given)} out."
+            f"{alone} only encodes the images of a set and replaces nothing: omit "
+            f"{', '.join(given)}."
         )
     if paper and (sets or words or noise or noise_count or prompt or class_photos):
-        raise SettingsError("--paper says what to extract: leave --dataset and the like out.")
+        raise SettingsError("--paper determines what to extract: omit --dataset and the like.")
     if not (sets or words or noise or paper):
-        raise SettingsError("say what to extract: --dataset NAME, a known set or NAME=PATH.")
+        raise SettingsError("specify what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(sets) != 1:
         raise SettingsError("--class-photos has the classes of one set: name one --dataset.")
     from zsntta_cli.cli.output import NOTHING_DONE
@@ -242,11 +243,11 @@ def extract_for(
     settings: ExtractSettings,
     reporter: "Reporter | None",
 ) -> "Failures":
-    """Extract what runs of the paper need and is at hand, and say where to get the rest.
+    """Extract the available sets that runs of the paper need, and say where to get the others.
 
-    `plan` says where sets lie, and how many images of each are taken at most. Without a reporter it
-    is only said what would be extracted. An encoder that cannot be had ends its own sets and not
-    those of the others. What could not be extracted is returned, with the reason.
+    `plan` says where the sets are and how many images of each are taken at most. Without a
+    reporter, the extractions are only listed. If an encoder is not available, only its own sets
+    fail. Sets that could not be extracted are returned with their errors.
     """
     from zsntta_cli.cache.folder import folder_name
     from zsntta_cli.datasets import CATALOGUE

@@ -1,4 +1,4 @@
-"""`zsntta methods`: what there is to choose from, all about one, and is one of your own honest."""
+"""`zsntta methods`: list methods, show one, and check that a method is honest."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ app = group("List, show and check methods.", lists=True)
 
 @command(app, "list")
 def list_methods(listed: TableOutput) -> None:
-    """List all methods: how each runs, what it needs, its paper.
+    """List all methods, how they run, what they need and their papers.
 
     [bold]zsntta methods list[/bold]
     """
@@ -28,9 +28,9 @@ def list_methods(listed: TableOutput) -> None:
 
 @command(app)
 def show(
-    name: str = argument(..., "A method, such as adand or oodd+tda."), *, shown: TableOutput
+    name: str = argument(..., "Method, such as adand or oodd+tda."), *, shown: TableOutput
 ) -> None:
-    """Show all about a method, with its settings.
+    """Show a method and its settings.
 
     [bold]zsntta methods show adand[/bold]
 
@@ -47,16 +47,16 @@ def show(
 
 @command(app)
 def check(
-    target: str = argument(..., "A script that registers methods, SCRIPT.py:NAME, or a method."),
+    target: str = argument(..., "Method, script that registers methods, or SCRIPT.py:NAME."),
     *,
     shown: TableOutput,
 ) -> None:
-    """Check that a method is honest, on drawn features.
+    """Check on random features that a method is honest.
 
     [bold]zsntta methods check adand[/bold]
 
-    No decision may change with later items, with the classes' names, labels or order, or when the
-    method runs twice.
+    No decision may depend on later items, on labels, or on the names or order of the classes, or
+    differ when the method runs twice.
 
     The exit code is 1 if a check fails.
     """
@@ -84,5 +84,5 @@ def _methods_of(target: str) -> list[str]:
         check_method(name)
         return [name]
     if not registered:
-        raise SettingsError(f"{path} registers no method, as METHODS[NAME] = CLASS does")
+        raise SettingsError(f"{path} registers no method: add METHODS[NAME] = CLASS")
     return registered

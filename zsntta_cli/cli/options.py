@@ -55,11 +55,11 @@ def option(
     default: Any, about: str, *names: str, reader: values.Reader | None = None,
     panel: str | None = None, **rules: Any,
 ) -> Any:  # fmt: skip
-    """An option, which help shows under a heading; `rules` are Typer's.
+    """An option, which help shows under the heading `panel`; `rules` are Typer's.
 
-    A help text may end with the default in brackets, where the value itself does not say it. An
-    option with a `reader` may be repeated, each text may be a list, and the command gets the values
-    of all.
+    A help text may end with the default in brackets, if the value itself does not show it. An
+    option with a `reader` may be repeated, each text may be a list, and the command gets all
+    values.
     """
     if reader:
 
@@ -74,7 +74,7 @@ def option(
 
 
 def argument(default: Any, about: str, **rules: Any) -> Any:
-    """An argument; its text may end with its default, as that of an option."""
+    """An argument; its text may end with its default, like that of an option."""
     return typer.Argument(default, **{**_said(about), **rules})
 
 
@@ -87,7 +87,7 @@ def _said(about: str) -> dict[str, Any]:
 
 
 def setting(kind: Any, name: str, **rules: Any) -> Any:
-    """The option of a setting, of a parameter that is None where it is not given."""
+    """The option of a setting; its parameter is None if the option is not given."""
     field = kind.__dataclass_fields__[name]
     default = field.metadata["shown"] or field.default
     shown = f" [{'none' if default in (None, '') else default}]"
@@ -124,7 +124,7 @@ RARE = tuple(
 def parameters_of(
     command: Callable[..., None],
 ) -> dict[str, tuple[Any, list[inspect.Parameter]]]:
-    """By each parameter of a command: the class of its group, if it is one, and its options.
+    """For each parameter of a command, the class of its group, if it has one, and its options.
 
     `**settings` stand for an option for each usual setting of streams and thresholds.
     """
@@ -178,8 +178,8 @@ def method_settings(
     "warmup=5,10" is two values for every method that has a warm-up, "tda.shift=0-3" four for TDA.
 
     Raises:
-        SettingsError: a text of another form, an unknown method or setting, or a value of another
-            type.
+        SettingsError: a text in another format, an unknown method or setting, or a value of the
+            wrong type.
     """
     of_all: dict[str, list[Any]] = {}
     own: dict[str, dict[str, list[Any]]] = {}
@@ -204,16 +204,16 @@ def method_settings(
 def single_settings(
     texts: Sequence[str] | None,
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """The values of --set, as of `method_settings`, where a setting has one.
+    """The values of --set as from `method_settings`, but one value for each setting.
 
     Raises:
-        SettingsError: one has several, or what is wrong there.
+        SettingsError: a setting has several values, or as for `method_settings`.
     """
     of_all, own = method_settings(texts)
     for axes in (of_all, *own.values()):
         for name, several in axes.items():
             option_ = name.replace("_", "-")
-            check(len(several) == 1, f"--set {option_} has several values, must be one.")
+            check(len(several) == 1, f"--set {option_} has several values, must have one.")
             axes[name] = several[0]
     return of_all, own
 
@@ -222,17 +222,17 @@ def single_settings(
 
 ENCODER = setting(EncoderChoice, "folder", autocompletion=values.cached_encoders)
 FEATURES_DIR = option(FEATURES, "Folder of the feature files.", panel=EncoderChoice.panel)
-DATA_ROOT = option(DATA, "Folder of the data sets, to which they are downloaded.")
-FRESH = option(False, "Repeat runs that are kept from before.", "--fresh", panel="How it runs")
+DATA_ROOT = option(DATA, "Folder of the data sets, also for downloads.")
+FRESH = option(False, "Repeat runs even if results are kept.", "--fresh", panel="How it runs")
 DRY_RUN = option(
-    False, "Say what would be run, what is kept, what is missing.", "--dry-run",
+    False, "Only show what would run, what is kept and what is missing.", "--dry-run",
     panel="How it runs",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What names a model with its weights."""
+    """Options that name a model and its weights."""
 
     model: str | None = setting(EncoderChoice, "model", parser=values.in_known_case, metavar="NAME")
     pretrained: str | None = setting(EncoderChoice, "pretrained")
@@ -240,12 +240,12 @@ class ModelOptions:
 
     @property
     def given(self) -> dict[str, str]:
-        """The values of the options that the line has, by name."""
+        """The values of the options that were typed, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
     def names_model(self) -> bool:
-        """Whether one encoder is named, and not only the precision of whichever it is."""
+        """Whether an encoder is named, and not only a precision."""
         return bool(self.given.keys() - {"precision"})
 
     def choice(self) -> EncoderChoice:
@@ -259,25 +259,25 @@ class ModelOptions:
         if folder and named:
             name, value = next(iter(named.items()))
             raise SettingsError(
-                f"encoder is '{folder}' and {name} is '{value}': features are of one encoder, so "
-                f"name its folder or its model."
+                f"encoder is '{folder}' and {name} is '{value}': name the encoder by its folder or "
+                f"by its model, not both."
             )
         return EncoderChoice(**named, folder=folder)
 
 
 @dataclass(frozen=True)
 class EncoderOptions(ModelOptions):
-    """What names an encoder whose features are cached: a model, or a folder of features."""
+    """Options that name an encoder whose features are cached, by model or by folder."""
 
     encoder: str | None = ENCODER
 
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """File in which results are kept."""
+    """Options that name the file of kept results."""
 
     file: Path | None = option(
-        None, "File in which results are kept. [records.sqlite beside the features]",
+        None, "File of kept results. [records.sqlite in --features-dir]",
         "--records", panel="How it runs",
     )  # fmt: skip
     features_dir: Path = FEATURES_DIR
@@ -289,7 +289,7 @@ class StoreOptions:
         return RecordStore(self.file or self.features_dir / STORE, create)
 
     def runs(self, files: Sequence[Path] | None, curves: bool = False) -> "list[Record]":
-        """The runs of exported files and other stores; kept ones, if named or nothing else is."""
+        """The runs of exported files and stores; also kept ones, if named or if no file is."""
         from zsntta_cli.results.exchange import read_records
         from zsntta_cli.results.store import RecordStore, is_store
 
@@ -307,14 +307,14 @@ class StoreOptions:
 
 
 def stored_runs(store: "RecordStore", curves: bool = False) -> "dict[str, Record]":
-    """All runs of a store that can be read, by key; a note says how many cannot."""
+    """All readable runs of a store, by key; a note says how many are unreadable."""
     from zsntta_cli.cli.command import say
 
     runs = store.find(curves=curves)
     if broken := store.count() - len(runs):
         say(
             f"note: {broken:,} of {store.count():,} rows in {store.path} are left out: damaged, or "
-            "made by another version or by a method that is not loaded here. Run them again.",
+            "made by another version or a method that is not loaded. Run them again.",
             err=True,
         )
     return runs
@@ -322,12 +322,12 @@ def stored_runs(store: "RecordStore", curves: bool = False) -> "dict[str, Record
 
 @dataclass(frozen=True)
 class KeepingOptions(StoreOptions):
-    """Where results are kept, and whether those from before count."""
+    """Options that say where results are kept and whether earlier ones are reused."""
 
     fresh: bool = FRESH
 
     def keeping(self) -> "Keeping":
-        """What the runs of this line are kept by."""
+        """How the runs of this command are kept."""
         from zsntta_cli.cli.output import command_line
         from zsntta_cli.results.store import Keeping
 
@@ -339,7 +339,7 @@ _chosen = partial(option, None, panel="Runs")
 
 @dataclass(frozen=True)
 class WantedRuns:
-    """Which kept runs are meant: several values of one option are alternatives."""
+    """Options that select kept runs; several values of one option are alternatives."""
 
     method: Names = _chosen(
         "Methods. [all]", reader=values.names, autocompletion=values.known_methods
@@ -349,8 +349,8 @@ class WantedRuns:
     ood_set: Names = _chosen("OOD sets. [all]", "--ood", reader=values.names)
     ratio: Names = _chosen("Noise ratios. [all]", reader=values.ratios)
     seed: Names = _chosen("Seeds. [all]", reader=values.whole_numbers)
-    encoder: Names = _chosen("Encoders, by their folders. [all]", reader=values.names)
-    setting: Names = _chosen("A setting as lists show it, such as warmup=10.", metavar="NAME=VALUE")
+    encoder: Names = _chosen("Encoders, by folder name. [all]", reader=values.names)
+    setting: Names = _chosen("Setting as lists show it, such as warmup=10.", metavar="NAME=VALUE")
 
     @property
     def any(self) -> bool:
@@ -358,11 +358,11 @@ class WantedRuns:
         return any(vars(self).values())
 
     def filters(self, runs: "Iterable[Record]") -> "Filters":
-        """What the runs are chosen by.
+        """The wanted values of settings, by name.
 
         Raises:
-            SettingsError: --setting has another form, or names a setting that neither a method here
-                nor any of the runs has.
+            SettingsError: --setting is not NAME=VALUE, or names a setting that neither a known
+                method nor any of the runs has.
         """
         from zsntta_cli.results.frame import all_settings
 
@@ -385,12 +385,13 @@ class WantedRuns:
 
 @dataclass(frozen=True)
 class JobOptions:
-    """What makes runs."""
+    """Options that say where runs are made."""
 
     jobs: int | None = option(
-        None, "Processes for replays; with ray, the largest number of workers. [1, or all]",
+        None, "Number of processes for replays; with ray, maximum number of workers. [1; with ray, "
+        "all]",
         panel="How it runs",
     )  # fmt: skip
     engine: str = option(
-        LOCAL, "local; or ray, a cluster, which is at RAY_ADDRESS.", panel="How it runs"
+        LOCAL, "Where to run: local, or ray, the cluster at RAY_ADDRESS.", panel="How it runs"
     )

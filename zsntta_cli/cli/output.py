@@ -1,4 +1,4 @@
-"""Where a result goes, and in which form: stdout, or a file that is absent or whole."""
+"""Where a result goes and in what format: to stdout, or to a file that is complete or absent."""
 
 import shlex
 import sys
@@ -28,17 +28,17 @@ _OTHER_WORDS = {"tex": "latex", "md": "markdown", "jsonl": "json"}
 
 
 FORM = option(
-    None, f"Format: {', '.join(FORMS)}. [by the output's ending, or table]", "--format",
-    panel="What comes out", metavar="NAME",
+    None, f"Format: {', '.join(FORMS)}. [from the ending of --output, or table]", "--format",
+    panel="Output", metavar="NAME",
 )  # fmt: skip
-OUTPUT = option(None, "File to write.", panel="What comes out")
+OUTPUT = option(None, "File to write.", panel="Output")
 
 
 @dataclass(frozen=True)
 class TableOutput:
-    """Where a table or a list goes; its form is known before any work is done for it.
+    """Where a table or a list goes; its format is known before any work is done for it.
 
-    The form is named, in any case or by another word for it, or is that of the file's ending.
+    The format is named, in any letter case or by a synonym, or follows from the file's ending.
     """
 
     form: str | None = FORM
@@ -52,7 +52,7 @@ class TableOutput:
 
     @property
     def has_notes(self) -> bool:
-        """Whether notes stand below the table, as on the terminal; else they go to stderr."""
+        """Whether notes are shown below the table, as on the terminal; else they go to stderr."""
         return self.output is None and not FORMS[self.form or TABLE].of_rows
 
     def put(
@@ -61,7 +61,7 @@ class TableOutput:
         rows: "Sequence[dict[str, Any]]",
         columns: Sequence[str] = (),
     ) -> None:
-        """Write a list; `columns` names those of a CSV in case there are no rows."""
+        """Write a list; `columns` are the columns of a CSV if there are no rows."""
         form = self.form or TABLE
         put(in_form(form, sheets, rows, self.output is not None, columns), self.output)
 
@@ -73,21 +73,21 @@ def form_of(
     default: str = "",
     option: str = "--output",
 ) -> str:
-    """The form of a result, by the option that names it or by the ending of its file.
+    """The format of a result, from the option that names it or from the ending of its file.
 
-    `forms` are those that the command knows, by their endings. `default` is the form where neither
-    says one: on stdout, in a pipe or on a device. `option` has the file.
+    `forms` are the formats that the command knows, by ending. `default` is the format if neither
+    determines it: on stdout, in a pipe or on a device. `option` is the option that names the file.
 
     Raises:
-        SettingsError: the ending is that of no form, or of another one than is named.
-        StoreError: there is a folder of that name.
+        SettingsError: the ending belongs to no format, or to a different one than is named.
+        StoreError: a folder has that name.
     """
     if output is None:
         return named or default
     form, streams = forms.get(output.suffix.lower()), is_stream(output)
     if form and named not in (None, form):
         raise SettingsError(
-            f"the format is {named}, and the ending of {option} {output} says {form}."
+            f"the format is {named}, but the ending of {option} {output} means {form}."
         )
     if streams or not output.suffix:
         form = form or named or (default if streams else None)
@@ -97,14 +97,14 @@ def form_of(
 
 
 def is_stream(output: Path) -> bool:
-    """Whether a name is that of a pipe or a device, which may have any ending."""
+    """Whether the output is a pipe or a device, whose name may have any ending."""
     from zsntta_cli.files import check_target
 
     return check_target(output) or output.is_relative_to("/dev")  # stdout may be a file
 
 
 def put_figure(figure: "Figure", width: float, output: Path) -> None:
-    """Write a figure of some inches to a file, and say what is to be known of it."""
+    """Write a figure, `width` inches wide, to a file, and print its notes."""
     from zsntta_cli.report.figures import write
 
     say_notes(figure)
@@ -113,20 +113,20 @@ def put_figure(figure: "Figure", width: float, output: Path) -> None:
 
 
 def say_notes(figure: "Figure") -> None:
-    """Say what is to be known of a figure; it stands in a file beside its drawing, too."""
+    """Print the notes on a figure, which are also in a file beside its drawing."""
     for sentence in figure.sentences:
         say(f"note: {sentence}", err=True)
 
 
 def command_line() -> str:
-    """What was typed, for a file to say what made it."""
+    """The command line, for a file to say how it was made."""
     return shlex.join(["zsntta", *sys.argv[1:]])
 
 
 def put(text: str, output: Path | None) -> None:
-    """Write a result to a file, whole or not, or print it.
+    """Write a result to a file, completely or not at all, or print it.
 
-    A name that is not UTF-8 has the bytes in the file that it has on the disk.
+    A name that is not UTF-8 has the same bytes in the file as on the disk.
     """
     from zsntta_cli.files import write_whole
 
@@ -143,9 +143,9 @@ def say_foresight(
     given: Mapping[str, Any],
     of_many: str = "",
 ) -> None:
-    """Say how many different runs are kept, to do and missing, and how to get what is missing.
+    """Print how many runs are kept, to run and without features, and how to get what is missing.
 
-    `of_many` is the command that makes many files, in place of a line that names each.
+    `of_many` is the command that makes many files, instead of a line that names each.
     """
     from zsntta_cli.cache.lacking import making_all
     from zsntta_cli.results.grid import foresee

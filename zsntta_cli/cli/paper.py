@@ -1,4 +1,4 @@
-"""`zsntta paper`."""
+"""`zsntta paper`: the paper's tables and figures, measured and compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -44,37 +44,37 @@ if TYPE_CHECKING:
     from zsntta_cli.progress import Reporter
     from zsntta_cli.simulation.runs import RunSettings
 
-_measured = partial(option, None, panel="What is measured")
+_measured = partial(option, None, panel="What to measure")
 
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What the paper's rows are run with, and which rows are added."""
+    """Options that say how the paper's rows are run and which rows are added."""
 
     preset: str = option("paper", "Named settings: paper or official.")
     seed: Names = _measured(
-        "Seeds of the streams; several say what they explain of differences. [the table's own]",
+        "Seeds of the streams; several show which differences they explain. [the table's]",
         reader=whole_numbers,
     )
     method: Names = _measured(
-        "Methods for additional rows on the same streams; also of your own.",
+        "Methods to add as rows on the same streams, also your own.",
         reader=names, autocompletion=known_methods,
     )  # fmt: skip
-    prompt: str | None = option(None, "Cached template for all sets, or 'code', 'paper'.")
+    prompt: str | None = option(None, "Cached template for all sets, or 'code' or 'paper'.")
     own: Names = option(
-        None, "A setting that differs from the paper's: METHOD.SETTING=VALUE.", "--set"
+        None, "Setting that differs from the paper's: METHOD.SETTING=VALUE.", "--set"
     )
     ood_items: Path | None = option(
         None,
-        "Folder of lists of the OOD images, ODDS/ID_OOD.txt; of a pair without one they are drawn "
-        "(docs/streams.md).",
+        "Folder of lists of the OOD images, ODDS/ID_OOD.txt. For pairs without a list they are "
+        "chosen at random (docs/streams.md).",
     )
 
     def wishes(self, root: Path, encoder: EncoderOptions) -> "Wishes":
-        """What tables are measured with.
+        """How tables are measured.
 
         Raises:
-            SettingsError: there is no such preset, prompt, setting or method.
+            SettingsError: a preset, prompt, setting or method is unknown.
         """
         from zsntta_cli.paper.runs import Wishes
 
@@ -105,17 +105,17 @@ def paper(
     *,
     ctx: typer.Context,
     name: str | None = argument(
-        None, "A table's number or name, fig2 … fig9, or several: 2,3,fig6; an ID set lists its "
-        "tables. [none: lists all]",
+        None, "Table number or name, fig2 … fig9, or several, such as 2,3,fig6. An ID set lists "
+        "its tables. [a list of all]",
     ),
     published: bool = option(
-        False, "Print only the paper's numbers, and run nothing.", "--published"
+        False, "Only print the paper's numbers, and run nothing.", "--published"
     ),
     everything: bool = option(
         False, "Write all tables and figures to files in the folder --output.", "--all"
     ),
     extract: bool = option(
-        False, "First encode what is missing: sets at hand, injected noise.", "--extract",
+        False, "First encode what is missing: available sets, injected noise.", "--extract",
         panel=EncoderChoice.panel,
     ),
     rows: RowOptions,
@@ -130,7 +130,7 @@ def paper(
     machine: LiveSettings,
     dry_run: bool = DRY_RUN,
 ) -> None:  # fmt: skip
-    """Measure the paper's tables and compare with what it prints.
+    """Reproduce the paper's tables and compare with its numbers.
 
     [bold]zsntta paper 2[/bold]
 
@@ -138,17 +138,17 @@ def paper(
 
     [bold]zsntta paper 2 --published[/bold]
 
-    A difference that seeds do not explain is marked.
+    Differences that seeds do not explain are marked.
 
-    A table is run from cached features; what was run before is kept. Without a name: which tables
-    there are, and what each needs.
+    Tables are measured on cached features, and finished runs are kept. Without a name, all tables
+    are listed with what they need.
     """
     listed = list(TABLES.values()) if name is None else tables_with(name)
     tables, figures = ([], []) if listed else parse_names(name or "")
     if published and everything:
-        raise SettingsError("--published shows what is printed: leave --all out.")
+        raise SettingsError("--published shows the paper's numbers of named tables: omit --all.")
     if everything and name is not None:
-        raise SettingsError(f"--all is of all tables: leave '{name}' out.")
+        raise SettingsError(f"--all takes all tables: omit '{name}'.")
     of_tables = {
         " --extract": extract, " --published": published,
         "": form not in (None, TABLE) or output,
@@ -156,20 +156,20 @@ def paper(
     for typed, given in of_tables.items():
         if given and listed and not everything:
             what = typed.strip() or "--format and --output"
-            raise SettingsError(f"{what} needs a table: name it, as in zsntta paper 2{typed}.")
+            raise SettingsError(f"{what} without a table: name it, as in zsntta paper 2{typed}.")
     if everything:
         tables = listed
     written = TABLE if figures or everything else TableOutput(form, output).form or TABLE
     if figures:
         if form or (output and (tables or len(figures) > 1)):
             raise SettingsError(
-                "--format is of tables, and --output of one figure: its ending says what it is."
+                "--format is for tables, and --output for one figure, whose format is the ending."
             )
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
     if published:
         if encoder.given:
             raise SettingsError(
-                "--published shows what is printed: leave --model, or another encoder, out."
+                "--published shows the paper's numbers: omit --model and other encoder options."
             )
         _show_published(tables, figures, written, output)
         return
@@ -200,7 +200,7 @@ def paper(
 
             images = set() if live else live_among(wishes.root, runs)
             if images:
-                say(f"{len(images):,} more runs are live: --live runs them.")
+                say(f"{len(images):,} more runs are live: add --live to run them.")
             runs = [run for run in runs if run not in images]
             keeping = replace(keeping, gradients=not {*GRADIENTS}.isdisjoint(figures))
             line = command_line().replace(" --dry-run", "") + " --extract" * (not extract)
@@ -231,7 +231,7 @@ def paper(
             line = f"note: {files} missing: {way_to_make(missing, wishes.root)}"
             say(completed(line, ctx.params), err=True)
         if left := len(measuring.left_out):
-            say(f"note: {counted(left, 'live run')} left out: --live runs what is live", err=True)
+            say(f"note: {counted(left, 'live run')} left out: add --live to include them", err=True)
         for run, reason in measuring.failures.items():
             say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
     if measuring.is_unfinished:  # ends as Ctrl-C does, once the results up to it are out
@@ -258,8 +258,7 @@ def _extract(
 
     if wishes.named and wishes.named.folder:
         raise SettingsError(
-            "--extract needs a model: name it by --model, as in zsntta paper 10 --extract --model "
-            "tiny."
+            "--extract needs a model: name it, as in zsntta paper 10 --extract --model tiny."
         )
     if wishes.named:
         check_named(wishes.named)
@@ -283,7 +282,7 @@ def _show_published(
         from zsntta_cli.paper.figures import WIDTHS, draw, published  # NumPy
 
         if not (printed := published(number)):
-            raise SettingsError(f"the paper prints no number that figure {number} follows from.")
+            raise SettingsError(f"the paper has no numbers to draw figure {number} from.")
         put_figure(draw(number, [], printed), WIDTHS[number], output or Path(f"fig{number}.pdf"))
     contents = []
     for table in tables:

@@ -10,7 +10,7 @@ from zsntta_cli.errors import SettingsError
 KINDS = {  # those of report.figures, which --help is not to import
     "ratio": "Acc_H, or any metric, against the noise ratio",
     "means": "mean Acc_S, Acc_N and Acc_H over ID-OOD pairs",
-    "ranks": "on what share of ID-OOD pairs each method has a rank or a better one",
+    "ranks": "share of ID-OOD pairs on which each method has each rank or a better one",
     "fixed": "accuracies at fixed thresholds and at the adaptive one",
     "scores": "histograms of the scores of ID and OOD samples, with the threshold",
     "difference": "each sample's score after minus before adaptation (live methods)",
@@ -21,30 +21,32 @@ _WIDTHS = {"column": 3.3, "page": 6.9}  # inches
 
 def plot(
     *,
-    kind: str | None = argument(None, f"One of {', '.join(KINDS)}. [none: what they show]"),
+    kind: str | None = argument(None, f"Kind: {', '.join(KINDS)}. [a list of what they show]"),
     files: list[Path] | None = argument(
-        None, "Exported results. [those in --records]", metavar="RECORDS.jsonl"
+        None, "Files of exported results. [those in --records]", metavar="RECORDS.jsonl"
     ),
     store: StoreOptions,
     wanted: WantedRuns,
     metric: str | None = option(
-        None, "Metric of ratio, ranks and means, such as auroc. [acc_h; means: the three]"
+        None, "Metric for ratio, ranks and means, such as auroc. [acc_h; for means, all three]"
     ),
-    width: str = option("column", "column (3.3 inches), page (6.9 inches), or inches, 2 to 20."),
+    width: str = option(
+        "column", "Width: column (3.3 inches), page (6.9 inches), or 2 to 20 inches, such as 5."
+    ),
     output: Path = option(
-        Path("figure.pdf"), "File to write: .pdf, .svg, .png, or .csv of its numbers."
+        Path("figure.pdf"), "File to write: .pdf, .svg, .png, or .csv for the numbers."
     ),
 ) -> None:
-    """Draw a figure of kept results: PDF, SVG, PNG or CSV.
+    """Draw a figure of kept results as PDF, SVG, PNG or CSV.
 
     [bold]zsntta plot ratio --method adand,cull --output ratio.pdf[/bold]
 
-    The CSV has the numbers that are in the figure. What is to be known of a figure is said, and
-    written beside it (figure.caption.txt).
+    The CSV has the numbers in the figure. Notes on the figure are printed and also written beside
+    it (figure.caption.txt).
 
-    Without --ratio, figures of one ratio are of 0.5; without --setting fixed=…, of adaptive
-    thresholds. Seeds are folded into a mean ± their standard deviation; histograms and gradients
-    show one seed.
+    Figures of one ratio show 0.5 unless --ratio names another, and adaptive thresholds unless
+    --setting fixed=… names a fixed one. Seeds are shown as mean ± standard deviation. Histograms
+    and gradients show one seed.
     """
     from zsntta_cli.report import figures
     from zsntta_cli.report.forms import FIGURE_ENDINGS

@@ -1,4 +1,4 @@
-"""`zsntta records`: results that are kept: list, export, import, remove."""
+"""`zsntta records`: list, export, import and remove kept results."""
 
 import sys
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]"
 
 @command(app, "list")
 def list_runs(*, wanted: WantedRuns, listed: TableOutput, store: StoreOptions) -> None:
-    """List kept runs in the order in which they were kept; csv and json have all columns.
+    """List kept runs, the oldest first; csv and json have all columns.
 
     [bold]zsntta records list --method adand[/bold]
     """
@@ -89,16 +89,16 @@ def export(
     wanted: WantedRuns,
     output: Path | None = option(None, "File to write."),
     form: Literal["jsonl", "json", "csv"] | None = option(
-        None, "jsonl: all that is kept; json, csv: what simulate gives. [by the output's ending, "
-        "or jsonl]", "--format",
+        None, "jsonl has all that is kept; json and csv are as from simulate. [from the ending of "
+        "--output, or jsonl]", "--format",
     ),
     store: StoreOptions,
 ) -> None:  # fmt: skip
-    """Write kept runs as JSON Lines, or one row per run.
+    """Write kept runs as JSON Lines, or with one row per run.
 
     [bold]zsntta records export --method adand --output runs.jsonl[/bold]
 
-    `records import` and `report` read JSON Lines elsewhere.
+    On another machine, `records import` and `report` read JSON Lines.
     """
     from zsntta_cli.report import table
     from zsntta_cli.results.exchange import to_line
@@ -120,14 +120,14 @@ def export(
 @command(app, "import")
 def import_(
     *,
-    files: list[Path] = argument(..., "Files that export or simulate wrote."),
+    files: list[Path] = argument(..., "Files written by export or simulate."),
     store: StoreOptions,
 ) -> None:
-    """Merge the runs of other people: all of a file or none.
+    """Import the runs of other people: all runs of a file or none.
 
     [bold]zsntta records import runs.jsonl[/bold]
 
-    Runs that are equal are one.
+    Equal runs are kept once.
     """
     from zsntta_cli.results.exchange import read_records
 
@@ -137,7 +137,7 @@ def import_(
             there = {*records.keys()}
             new = {record.key: record for record in runs if record.key not in there}
             records.add(new.values())
-            say(f"{path}: {counted(len(runs), 'run')}, {len(runs) - len(new):,} there before")
+            say(f"{path}: {counted(len(runs), 'run')}, {len(runs) - len(new):,} already kept")
 
 
 @command(app)
@@ -146,21 +146,19 @@ def remove(
     keys: Names = KEYS,
     wanted: WantedRuns,
     everything: bool = option(False, "Remove all runs.", "--all"),
-    yes: bool = option(
-        False, "Do not ask before live runs are removed, which took hours.", "--yes"
-    ),
+    yes: bool = option(False, "Do not ask before removing live runs.", "--yes"),
     store: StoreOptions,
 ) -> None:
-    """Forget some runs.
+    """Remove kept runs.
 
     [bold]zsntta records remove 3f2a[/bold]
 
-    It asks before live ones are forgotten, which are expensive.
+    It asks before it removes live runs, which took hours.
     """
     from zsntta_cli.methods import METHODS
 
     if not (keys or wanted.any or everything):
-        raise SettingsError("say which: KEY, --method, --id, --ood, --ratio …, or --all")
+        raise SettingsError("specify which: KEY, --method, --id, --ood, --ratio …, or --all")
     with store.open() as records:
         unwanted = _keys(records, keys, wanted)
         runs = records.find(unwanted).values() if not yes else ()
@@ -168,7 +166,7 @@ def remove(
             hours = f"{sum(seconds) / 3600:,.2g} hours of method time"
             live = f"{counted(len(seconds), 'live run')} of {hours}"
             if not _is_answered():
-                raise SettingsError(f"{live} would be removed: --yes removes them")
+                raise SettingsError(f"{live} would be removed: add --yes to remove them")
             if not typer.confirm(f"Remove {live}?", err=True):
                 raise typer.Exit(1)
         records.remove(unwanted)

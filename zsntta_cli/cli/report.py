@@ -1,4 +1,4 @@
-"""`zsntta report`: kept results as one page."""
+"""`zsntta report`: kept results on one page."""
 
 from pathlib import Path
 
@@ -14,19 +14,19 @@ _STDOUT = Path("-")
 def report(
     *,
     records: list[Path] | None = argument(
-        None, "Exported records (JSON Lines) or stores. [the store]"
+        None, "Exported records (JSON Lines) or stores. [those in --records]"
     ),
     store: StoreOptions,
     wanted: WantedRuns,
-    output: Path = option(Path("report.html"), "File to write; '-': stdout."),
+    output: Path = option(Path("report.html"), "File to write, or '-' for stdout."),
     title: str = option(TITLE, "Title of the page."),
 ) -> None:
-    """Write kept results as one HTML page.
+    """Write kept results to an HTML page.
 
     [bold]zsntta report --output report.html[/bold]
 
-    It has tables, paired tests and figures, and loads nothing from elsewhere. A table has the rows
-    of the settings that most runs share; those of others stand folded below it.
+    The page has tables, paired tests and figures, and loads nothing from elsewhere. A table shows
+    the settings that most runs share. Rows with other settings are collapsed below it.
     """
     from zsntta_cli.report.page.page import page
 

@@ -1,4 +1,4 @@
-"""`zsntta simulate`."""
+"""`zsntta simulate`: methods on streams of cached features."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,60 +31,61 @@ if TYPE_CHECKING:
 
 CLASSES = "classes"  # a report of one run
 _SCORES = {".csv": "csv"}
-_wanted = partial(option, None, panel="What is run")
-_result = partial(option, panel="What comes out")
+_wanted = partial(option, None, panel="What to run")
+_result = partial(option, panel="Output")
 
 
 def simulate(
     *,
     ctx: typer.Context,
     method: Names = _wanted(
-        "Methods, such as adand,tda, or all: every cached one. zsntta methods lists them.",
+        "Methods, such as adand,tda, or 'all' but live ones. zsntta methods lists them.",
         reader=names, autocompletion=known_methods,
     ),
     id_set: Names = _wanted(
-        "ID set. [cifar10; of tiny: shapes]", "--id", reader=names, autocompletion=cached_sets
+        "ID set. [cifar10; with tiny, shapes]", "--id", reader=names, autocompletion=cached_sets
     ),
     ood_set: Names = _wanted(
-        "OOD set, or 'all' cached. [the cached partners]", "--ood", reader=names,
+        "OOD set, or 'all' for every cached one. [the cached partners]", "--ood", reader=names,
         autocompletion=cached_sets,
     ),
     preset: Names = _wanted(
         f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]", reader=names
     ),
     prompt: Names = _wanted(
-        "Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]",
+        "Cached template, or 'code', 'clip-80' or a prompt file's name. [the set's]",
         metavar="TEMPLATE",
     ),
     own: Names = _wanted(
-        "A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. zsntta "
-        "methods show NAME lists them. Of all methods (docs/streams.md): " f"{', '.join(RARE)}.",
+        "Setting of every method that has it, such as warmup=5,10, or of one, such as tda.shift=3. "
+        "zsntta methods show NAME lists them. All methods have these (docs/streams.md): "
+        f"{', '.join(RARE)}.",
         "--set", metavar="NAME=VALUE",
     ),
     record: Path | None = _wanted(
-        "File of JSON records whose runs are made again: old, new and difference.", "--from"
+        "File of JSON records whose runs to repeat; old and new results are compared.", "--from"
     ),
     jobs: JobOptions,
     encoder: EncoderOptions,
     store: KeepingOptions,
     report: Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"] = _result(
         "accuracy",
-        "Contents of a table: accuracy, ood, flags, open-set, calibration; classes: of one run, a "
-        "row for each class.", metavar="NAME",
+        "Contents of the table: accuracy, ood, flags, open-set, calibration, or classes for one "
+        "run with a row per class.", metavar="NAME",
     ),
     spread: Literal["seeds", "sets"] = _result(
-        "seeds", "± of an average: its own over seeds, or the mean of the sets' as in the paper."
+        "seeds", "± of an average: its own over seeds, or the mean of the sets' ±, as in the paper."
     ),
     columns: Names = _result(
-        None, "Metrics to show instead of the report's: acc_h,auroc …", reader=texts
+        None, "Metrics to show instead of the report's, such as acc_h,auroc.", reader=texts
     ),
     aggregate: bool = _result(
-        False, "csv, json: write the table's means over seeds and averages, not the runs.",
+        False, "In csv and json, write the table's means and averages instead of the runs.",
         "--aggregate",
     ),
     table: TableOutput,
     scores: Path | None = _result(
-        None, "File.csv for the items of the run (one only)."
+        None, "CSV file to write the items of a single run to."
     ),
     dry_run: bool = DRY_RUN,
     live: LiveSettings,
@@ -98,10 +99,10 @@ def simulate(
 
     [bold]zsntta simulate --model tiny --method adand --output table.tex[/bold]
 
-    Live methods (tent, rosita …) encode their images.
+    Live methods (tent, rosita …) encode images while they run.
 
-    Lists are run in all combinations: --method adand,tda --ratio 0.25,0.5 --seed 0-4. Seeds are
-    folded into mean ± std.
+    Lists are run in all combinations: --method adand,tda --ratio 0.25,0.5 --seed 0-4. The results
+    of several seeds are shown as mean ± standard deviation.
     """
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.tables import View, render
@@ -112,7 +113,7 @@ def simulate(
     form_of(scores, _SCORES, option="--scores")
     single = "--scores" if scores else f"--report {CLASSES}" * (report == CLASSES)
     if single and jobs.engine == RAY:
-        raise SettingsError(f"{single} is of one run, which is made here: leave --engine ray out.")
+        raise SettingsError(f"{single} is for one run, which is made here: omit --engine ray.")
     view = View(report, spread, tuple(columns or ()), aggregate=aggregate, command=command_line())
     choice, root, to_file = encoder.choice(), store.features_dir, table.output is not None
     keeping, reporter = store.keeping(), ConsoleReporter()
@@ -136,7 +137,7 @@ def simulate(
             say(note, err=True)
     else:
         raise SettingsError(
-            "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
+            "specify what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
     live = replace(live, weights=choice.file)
     runner = Runner(root, jobs.jobs, jobs.engine, live, reporter, keeping)
@@ -201,11 +202,11 @@ def _recorded(path: Path, beside: dict[str, Any]) -> "Sequence[Record]":
     from zsntta_cli.results.repeating import recorded_runs
 
     if given := [name.replace("_", "-") for name, value in beside.items() if value]:
-        raise SettingsError(f"--from runs what its records say: leave --{given[0]} out.")
+        raise SettingsError(f"--from repeats the runs of its records: omit --{given[0]}.")
     return recorded_runs(path)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:
-    """End as Ctrl-C does, once the results up to it are out."""
+    """End as Ctrl-C does if a run is unfinished, once the finished results are out."""
     if any(record.unfinished for record in records):
         raise KeyboardInterrupt

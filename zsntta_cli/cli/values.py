@@ -1,7 +1,7 @@
 """What people type as values: lists and ranges (`--seed 0-4`, `--ratio .25,.5`), names in any case.
 
-A reader makes the list of values that one text stands for, and raises SettingsError where it stands
-for none. Below them: what a shell completes.
+A reader turns one text into a list of values, and raises SettingsError if that is not possible.
+Below them are the completions for shells.
 """
 
 import re
@@ -48,7 +48,7 @@ def whole_numbers(text: str) -> list[int]:
             raise SettingsError(f"the range '{short(part)}' goes down: type {last}-{first}.")
         if last - first >= _MOST:
             raise SettingsError(
-                f"the range '{short(part)}' has more than {_MOST:,} values, which is the most."
+                f"the range '{short(part)}' has more than {_MOST:,} values, the maximum."
             )
         found += range(first, last + 1)
     return found
@@ -78,7 +78,7 @@ def ratios(text: str) -> list[Ratio]:
 
 
 def thresholds(text: str) -> list[float | None]:
-    """Fixed thresholds as numbers, the adaptive one as None."""
+    """Fixed thresholds as numbers, and the adaptive one as None."""
     return [None if part == ADAPTIVE else numbers(part)[0] for part in texts(text)]
 
 
@@ -93,14 +93,14 @@ def data_sets(text: str) -> list[str]:
 
 
 def in_known_case(name: str) -> str:
-    """A known method, set, preset or encoder typed in any case, as it is written; others as is."""
+    """A known method, set, preset or encoder in its own letter case; other names unchanged."""
     base, colon, rest = name.partition(":")
     is_known = base.lower() in {*METHODS, *CATALOGUE, *PRESETS, TINY}
     return base.lower() + colon + rest if is_known and "=" not in name else name
 
 
 def known_set(name: str) -> str:
-    """A known set by its name, in any case, or by another name that people type for it."""
+    """The name of a known set, typed in any case or as a synonym; other names unchanged."""
     base, colon, rest = name.partition(":")
     is_own = "=" in name or base.lower() in CATALOGUE
     other = "" if is_own else ALIASES.get(base.lower(), "")
@@ -121,7 +121,7 @@ def known_sets(incomplete: str) -> list[str]:
 
 
 def cached_encoders(ctx: Any, incomplete: str) -> list[str]:
-    """Encoders that there are features of."""
+    """Encoders with cached features."""
     from zsntta_cli.cache.folder import encoder_names
 
     root = Path(ctx.params.get("features_dir") or FEATURES)
@@ -129,7 +129,7 @@ def cached_encoders(ctx: Any, incomplete: str) -> list[str]:
 
 
 def cached_sets(ctx: Any, incomplete: str) -> list[str]:
-    """Sets that there are features of, by the encoder that is named, or by any."""
+    """Sets with cached features of the named encoder, or of any."""
     from zsntta_cli.cache.folder import set_names
     from zsntta_cli.datasets.names import DATASET
 
