@@ -309,7 +309,7 @@ def _say_copied(headers: "dict[Path, Features]") -> None:
 
     for folder, features in headers.items():
         if model := foreign_model(features):
-            say(f"note: the features in {folder}/ are of {model}: was it copied?", err=True)
+            say(f"note: the features in {folder}/ are of {model}: was the folder copied?", err=True)
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:
