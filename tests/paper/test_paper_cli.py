@@ -52,8 +52,8 @@ def test_every_layout_works_on_the_built_in_sets(cached):
     here = [str(number) for number in TABLES if number != 17]  # other noise is not extracted here
     result = cached("paper", ",".join(here), *TINY)
     assert result.exit_code == 0, result.output
-    assert result.stdout.count("built-in sets stand in for the paper's") == len(here)
-    assert result.stdout.count(" numbers measured, nothing is published of them") == len(here)
+    assert result.stdout.count("built-in sets replace the paper's") == len(here)
+    assert result.stdout.count(" numbers measured, none of them published") == len(here)
     assert not lines(result, "paper")
 
 
@@ -76,7 +76,7 @@ def test_measured_published_and_difference(named):
 @pytest.mark.usefixtures("whole")
 def test_what_seeds_do_not_explain_is_marked_where_there_are_several(named):
     one = " ".join(named("paper", "10").stdout.split())
-    assert "is not marked: --seed 0-4 measures five" in one
+    assert "to judge it by: --seed 0-4 measures five" in one
     five = named("paper", "10", "--seed", "0-4")
     assert lines(five, "difference")[0][1].count("!") == 3
     assert "--seed 0-4" not in five.stdout
@@ -184,7 +184,7 @@ def test_listed_images_are_taken_where_there_is_a_list_and_drawn_elsewhere(named
     assert measured["svhn"] in (0, 100)  # of one image
     assert measured["texture"] not in (0, 100)
     shown = named("paper", "10", "--ood-items", tmp_path / "lists").stdout
-    assert "drawn, for want of a list: cifar10 with lsun" in shown
+    assert "drawn because there is no list: cifar10 with lsun" in shown
 
 
 def test_what_is_not_as_published_is_said(named, cached, tmp_path):

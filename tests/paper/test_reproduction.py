@@ -63,7 +63,7 @@ def test_all_tables_and_figures_lie_in_a_folder_and_a_broken_set_ends_its_rows_a
     written = (folder / "table10.tex").read_text()
     assert without_comments(written) == without_comments(ten) != []
     assert "failed" not in result.stderr
-    assert "missing: add --extract, which encodes those at hand" in result.stderr
+    assert "missing: add --extract, which encodes the available sets" in result.stderr
     page = (folder / "index.html").read_text()
     links = {Path(link) for link in re.findall(r'href="(.+?)"', page)}
     assert links == {p.relative_to(folder) for p in folder.iterdir() if p.suffix != ".txt"} - {

@@ -1,1 +1,1 @@
-"""The paper's tables and figures, measured beside the published numbers."""
+"""The paper's tables and figures, measured next to the published numbers."""

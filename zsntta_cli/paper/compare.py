@@ -1,4 +1,4 @@
-"""Measured numbers of a table beside its printed ones: the difference, and what seeds explain.
+"""A table's measured and printed numbers, their difference, and whether seeds explain it.
 
 This module does not import NumPy.
 """
@@ -22,7 +22,7 @@ _ROUNDING = 0.005  # percent: the largest error of a number that is printed with
 
 @dataclass(frozen=True)
 class Number:
-    """A metric of a cell, in percent: measured and printed, as far as there is one."""
+    """A metric of a cell, in percent: measured and printed, where available."""
 
     cell: Cell
     metric: str
@@ -40,7 +40,7 @@ class Number:
 
     @property
     def is_of_other_images(self) -> bool:
-        """Whether one of its sets has another number of images than the published one."""
+        """Whether the number of images of one of its sets differs from the published one."""
         return any(note.kind == "images" for record in self.records for note in record.notes)
 
     @property
@@ -83,9 +83,9 @@ def explained(ours: float, n: int, theirs: float, m: int) -> float:
 
 
 def compare(every: Iterable[Cell], records: "Mapping[RunSettings, Record]") -> list[Number]:
-    """All numbers of some cells as printed and as measured by some runs.
+    """All numbers of some cells, as printed and as measured by some runs.
 
-    A measured one is the mean over its sets and the seeds that all of these have.
+    A measured number is the mean over its sets and the seeds that all of them share.
     """
     numbers = list[Number]()
     for cell in every:
@@ -121,7 +121,7 @@ def counts(numbers: Iterable[Number]) -> str:
         compared += not math.isnan(number.difference)
         beyond += number.is_beyond
     if not printed:
-        return f"{measured:,} numbers measured, nothing is published of them"
+        return f"{measured:,} numbers measured, none of them published"
     return f"{compared:,} of {printed:,} numbers compared, {beyond:,} marked !"
 
 

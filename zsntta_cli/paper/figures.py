@@ -81,7 +81,7 @@ def published(number: int) -> Cells:
 def draw(
     number: int, runs: Sequence[Record], printed: Cells | None = None, is_built_in: bool = False
 ) -> Figure:
-    """Draw a figure from its runs, as far as there are any, and from published numbers.
+    """Draw a figure from its runs, if any, and from published numbers.
 
     Raises:
         SettingsError: there is nothing to draw.

@@ -1,4 +1,4 @@
-"""The runs that tables and figures need: which are kept, those that are made, what they give."""
+"""The runs that tables and figures need: kept ones, new ones, and their results."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ _NAMED_BY = {"clipn": "no-text=FILE.npy", "neglabel": "words=wordnet"}
 
 @dataclass
 class Measuring:
-    """Runs taken from the store or made: their records so far, and why others have none."""
+    """Runs taken from the store or made here: their records so far, and why others have none."""
 
     wishes: Wishes
     runner: Runner
@@ -57,7 +57,7 @@ class Measuring:
         if wanted and not seen.kept and not seen.to_run and not self.goes_on:
             sets = " and ".join(f"{len(names)} by {f}" for f, names in seen.missing.items())
             raise StoreError(
-                f"feature files that are not in {root}/: {sets}: {way_to_make(seen.missing, root)}"
+                f"feature files missing in {root}/: {sets}: {way_to_make(seen.missing, root)}"
             )
         for folder, names in seen.missing.items():
             there = self.missing.setdefault(folder, [])
@@ -82,7 +82,7 @@ class Measuring:
                 self.failures.pop(run, None)
 
     def tables(self, tables: Sequence[PaperTable], command: str) -> list[TableContent]:
-        """Run what tables lack; their numbers beside the printed ones, and how they were measured.
+        """Run what tables lack; their numbers next to the printed ones, and how they were measured.
 
         `command` shows them.
         """
@@ -136,20 +136,20 @@ def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> lis
         lines.append(f"not run: {' and '.join(left)}, which need more than features: {options}")
     named = wishes.named
     if wishes.is_built_in:
-        lines.append("built-in sets stand in for the paper's; equal rows are one")
+        lines.append("built-in sets replace the paper's; equal rows are merged")
     elif named and not any(map(wishes.is_of_paper, table.encoders)):
         theirs = ", ".join(table.encoders)
-        lines.append(f"nothing is published of {named.slug} here, but of {theirs}")
+        lines.append(f"nothing is published here for {named.slug}, only for {theirs}")
     elif named and named.folder and named.folder not in known_folders():
-        lines.append(f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights")
+        lines.append(f"the paper's numbers are for {USUAL_ENCODER} with OpenAI's weights")
     if wishes.ood_items:
-        others = f"; drawn, for want of a list: {first_of([*drawn], 3)}" * bool(drawn)
-        lines.append(f"OOD images: by the lists in {wishes.ood_items}{others}")
+        others = f"; drawn because there is no list: {first_of([*drawn], 3)}" * bool(drawn)
+        lines.append(f"OOD images: from the lists in {wishes.ood_items}{others}")
     return lines
 
 
 def way_to_make(missing: Mapping[str, Sequence[str]], root: Path) -> str:
-    """How to make missing feature files, by encoder: what to type, or to add where it is long."""
+    """How to make missing feature files, by encoder: a command to type, or an option to add."""
     if sum(map(len, missing.values())) > _TYPED:
-        return "add --extract, which encodes those at hand"
+        return "add --extract, which encodes the available sets"
     return f"type {making_all(missing, root)}"

@@ -1,7 +1,7 @@
-"""The whole paper: what is kept, to do and missing of it; and in a folder, with an index.
+"""The whole paper: which of its runs are kept, to do or missing; and a folder with an index.
 
-Each file is absent or whole, and the index is written anew with each table. If the command is
-stopped, the folder shows what there is so far, and the same command goes on with kept runs.
+Each file is absent or complete, and the index is rewritten with each table. If the command is
+stopped, the folder shows what is done so far, and the same command resumes with kept runs.
 """
 
 import itertools
@@ -95,7 +95,7 @@ def runs_of_paper(
 
 
 def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> list[str]:
-    """Two lines a table; of all tables, also a line a figure and the sum. Nothing is run."""
+    """Two lines per table; for all tables, also a line per figure and the sum. Nothing is run."""
     is_all = len(tables) == len(TABLES)
     every = runs_of_paper(wishes, tables, SHOWN_FIGURES if is_all else ())
     seen = foresee(wishes.root, every, keeping)
@@ -118,6 +118,6 @@ def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> 
         lines.append(line("", "all, equal runs once", every))
     return [
         *lines,
-        "to do: zsntta paper 10 runs them; live: they read images, --live runs them, too;",
+        "to do: zsntta paper 10 runs them; live: they read images, --live runs them too;",
         "missing: they lack features, which zsntta paper 10 --extract makes.",
     ]

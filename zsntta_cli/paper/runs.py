@@ -1,4 +1,4 @@
-"""The numbers of a table and the runs by which each is measured; what is to be encoded for runs."""
+"""The numbers of a table, the runs that measure each of them, and what runs need encoded."""
 
 import functools
 import itertools
@@ -47,15 +47,15 @@ class Wishes:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it is the embedded encoder, for which built-in sets stand in."""
+        """Whether it is the embedded encoder, for which built-in sets replace the paper's."""
         return self.named is not None and is_tiny(self.named.slug)
 
     def folder(self, encoder: str = USUAL_ENCODER) -> str:
-        """The folder of the features on which one of the paper's encoders is measured."""
+        """The folder of the features that one of the paper's encoders is measured with."""
         return folder_name(self.named or EncoderChoice(encoder, precision=self.precision))
 
     def is_of_paper(self, encoder: str) -> bool:
-        """Whether printed numbers of one of the paper's encoders are beside ours.
+        """Whether printed numbers of one of the paper's encoders are shown next to ours.
 
         The encoder of a user's folder of features is not known: it may be the usual one.
         """
@@ -92,7 +92,7 @@ class Wishes:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A place of a table, what is printed there, and the runs by which it is measured."""
+    """A place in a table, what is printed there, and the runs that measure it."""
 
     table: PaperTable
     wishes: Wishes
@@ -127,25 +127,25 @@ class Cell:
 
     @property
     def base(self) -> "Cell":
-        """The cell of ZS-CLIP, to which leads are differences."""
+        """The cell of ZS-CLIP, from which leads are measured."""
         rows = self.table.rows
         row = next(name for name, asked in rows.items() if asked["method"] == "zs-clip")
         return replace(self, place=self.place._replace(row=row))
 
 
 def cells(table: PaperTable, wishes: Wishes) -> list[Cell]:
-    """The places of a table in the paper's order, with a row more for each method that is added.
+    """The places of a table in the paper's order, with another row for each added method.
 
-    A named encoder takes the place of those of the paper. For the embedded one built-in sets stand
-    in for the paper's. Places that are one then have the numbers of the first that has some.
+    A named encoder replaces the paper's. For the embedded one, built-in sets replace the paper's.
+    Places that become equal then have the numbers of the first one that has any.
 
     Raises:
-        SettingsError: methods are added to a table whose rows are none.
+        SettingsError: methods are added to a table whose rows are not methods.
     """
     if wishes.methods and table.head != "Method":
         raise SettingsError(
-            f"table {table.number} compares settings of the paper's methods: no row for "
-            f"{', '.join(wishes.methods)} has a place there."
+            f"table {table.number} compares settings of the paper's methods, so it has no row for "
+            f"{', '.join(wishes.methods)}."
         )
     added = {f"{method} (not in the paper)": {"method": method} for method in wishes.methods}
     table = replace(table, rows={**table.rows, **added}) if added else table
@@ -180,7 +180,7 @@ def runs_of(every: Iterable[Cell]) -> list[RunSettings]:
 
 
 class PaperExtraction(NamedTuple):
-    """The sets and noise images that one encoder has to encode, and the sets that are missing."""
+    """The sets and noise images that one encoder must encode, and the missing sets."""
 
     choice: EncoderChoice
     sets: tuple[str, ...]

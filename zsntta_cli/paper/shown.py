@@ -23,12 +23,12 @@ _HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
 }  # fmt: skip
 _LEAD_COLUMN = "against ZS-CLIP"
-_BEYOND = "! is beyond what seeds explain: by Student's t in less than 5 % of equal experiments"
+_BEYOND = "! is beyond what seeds explain: by Student's t, less than 5 % of equal experiments"
 _ONE_SEED = (
-    "a difference of one seed, where the paper prints no ± to judge it by, is not marked: "
+    "a difference from one seed is not marked where the paper prints no ± to judge it by: "
     "--seed 0-4 measures five"
 )
-_SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
+_SPREAD = "± of an average here: the mean of the sets' deviations, as in the paper"
 _OTHERS = "numbers of sets that are not the published ones are not marked"
 COLUMNS = (
     "table", "encoder", "id_set", "row", "method", "ratio", "ood_set", "metric", "measured",
@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 class TableContent(NamedTuple):
-    """The numbers of a table, and the lines that stand around them."""
+    """The numbers of a table, and the lines around them."""
 
     table: PaperTable
     numbers: Sequence[Number]

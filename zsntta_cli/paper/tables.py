@@ -27,7 +27,7 @@ _NOT_HERE = {
 
 
 class Place(NamedTuple):
-    """Where the numbers of a table stand; their metrics set them apart."""
+    """Where numbers of a table are; their metrics distinguish them."""
 
     encoder: str
     id_set: str
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """A printed number in percent, its ± where there is one, and a doubt about it."""
+    """A printed number in percent, its ± if there is one, and a doubt about it."""
 
     value: float
     std: float | None = None
@@ -69,7 +69,7 @@ class PaperTable:
     notes: Sequence[str]
 
     def metrics_of(self, place: Place) -> list[str]:
-        """The metrics that stand at a place: an average of another method has leads, too."""
+        """The metrics at a place: an average of a method other than ZS-CLIP has leads, too."""
         metrics = [*self.metrics]
         if place.ood_set == AVERAGE and self.rows[place.row]["method"] != "zs-clip":
             metrics += [metric + LEAD for metric in self.leads]
@@ -113,7 +113,7 @@ TABLES = {table.number: table for table in _tables()}
 
 
 def tables_with(id_set: str) -> list[PaperTable]:
-    """The tables that have an ID set; none if it is no ID set of the paper."""
+    """The tables that have an ID set; none if it is not an ID set of the paper."""
     return [table for table in TABLES.values() if id_set.lower() in table.id_sets]
 
 
@@ -121,7 +121,7 @@ def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
     """Parse a list such as "2,CIFAR,fig6" into tables and the numbers of figures, each once.
 
     Raises:
-        SettingsError: there is no table or figure of a name.
+        SettingsError: there is no table or figure with a name.
     """
     tables, figures = dict[PaperTable, None](), dict[int, None]()
     for name in text.lower().split(","):

@@ -27,7 +27,7 @@ _ALWAYS = {
 
 
 class Reference(NamedTuple):
-    """An entry of BibTeX: its fields, and its whole text."""
+    """An entry of BibTeX: its fields and its full text."""
 
     fields: Mapping[str, str]
     text: str

@@ -1,7 +1,7 @@
 """Lines and panels of figures, and means: against a setting that was varied, over ID-OOD pairs.
 
-A figure has at most MOST_LINES lines in a panel and MOST_PANELS panels. Where there are more, it
-has those of the settings that most runs share, and a note says what is left out and how to see it.
+A figure has at most MOST_LINES lines in a panel and MOST_PANELS panels. If there are more, it
+shows the settings that most runs share, and a note says what is left out and how to see it.
 """
 
 import math
@@ -78,7 +78,7 @@ def pairs_of(tables: Sequence[ResultTable]) -> list[Pair]:
 
 
 def titles_of(pairs: Sequence[Pair]) -> dict[Pair, str]:
-    """Titles for the pairs of one figure: the sets in which they differ, both of a single pair."""
+    """Titles for the pairs of one figure: the sets that differ, or both sets of a single pair."""
     id_sets, ood_sets = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
     titles = {}
     for id_set, ood_set in pairs:
@@ -120,7 +120,7 @@ def _series(name: str, values: Mapping[Any, Value]) -> Series:
 
 
 def figure_of(panels: Sequence[Panel], notes: Sequence[str], nothing: str = "") -> Figure:
-    """A figure of the panels that have a point, of the first where there are too many.
+    """A figure of the panels that have a point; only the first ones if there are too many.
 
     Raises:
         SettingsError: there is no panel; `nothing` says what is missing.
@@ -147,8 +147,8 @@ def figure_of(panels: Sequence[Panel], notes: Sequence[str], nothing: str = "") 
 def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     """A metric against the noise ratio, with its mean and deviation over seeds.
 
-    There is a panel for each pair or, where there are many, for each ID set with its averages.
-    Streams whose ratio is no number (natural) are left out.
+    There is a panel for each pair or, if there are many, for each ID set with its averages.
+    Streams whose ratio is not a number (natural) are left out.
 
     Raises:
         SettingsError: no run has the metric.

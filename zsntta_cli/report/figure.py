@@ -1,6 +1,6 @@
 """A figure as plain values: its drawing and its CSV have the same numbers.
 
-All figures of the program are such values: those of `plot`, of the paper and of the page. Nothing
+All figures of the program are such values, in `plot`, the paper and the page. Nothing
 is computed while a figure is drawn; drawing.py draws it.
 """
 

@@ -66,7 +66,7 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
 def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = ()) -> list[Record]:
     """Runs with one ratio, and with adaptive thresholds, unless the filters ask for others.
 
-    `keep` names the settings of which a figure shows several values.
+    `keep` names the settings that a figure shows with several values.
     """
     found = list(records)
     if "ratio" not in keep and "ratio" not in filters:

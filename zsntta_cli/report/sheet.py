@@ -25,7 +25,7 @@ class Close(str):
 
 
 class Marked(str):
-    """A text whose last character is a mark: the sign of a verdict, or the letter of a note."""
+    """A text that ends with a mark: the sign of a verdict, or the letter of a note."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Sheet:
     rules: set[int] = field(default_factory=set)  # rows with a rule above
 
     def __post_init__(self) -> None:
-        """Tell the only metric of a table in its title, in place of above every column."""
+        """Name the only metric of a table in its title instead of above every column."""
         heads = set(map(tuple, self.columns.values()))
         if len(heads) == 1 and len(head := heads.pop()) == 1 and head[0]:
             self.title = ": ".join(filter(None, [self.title, *head]))
@@ -53,7 +53,7 @@ class Sheet:
     def add(
         self, labels: Iterable[str], values: Mapping[str, Sequence[str]], has_rule: bool = False
     ) -> None:
-        """Add a row: its labels, and its values by column; empty texts where it has none."""
+        """Add a row: its labels, and its values by column; missing values are empty texts."""
         if has_rule:
             self.rules.add(len(self.rows))
         row = [*labels]
@@ -68,13 +68,13 @@ class Sheet:
 
     @property
     def whole_heads(self) -> list[str]:
-        """The same, those of values with the name of their column."""
+        """The same, with the name of the column before the heads of values."""
         of_values = (f"{name} {head}" for name, heads in self.columns.items() for head in heads)
         return [*self.heads, *map(str.strip, of_values)]
 
     @property
     def places(self) -> dict[str, slice]:
-        """Where in a row the values of each column stand."""
+        """The positions of each column's values in a row."""
         places, end = {}, len(self.heads)
         for name, heads in self.columns.items():
             places[name] = slice(end, end + len(heads))
@@ -82,7 +82,7 @@ class Sheet:
         return places
 
     def side_by_side(self, widths: Mapping[str, int], room: int) -> list[list[str]]:
-        """The columns that stand side by side: all if they fit, else the average before others."""
+        """The columns to show side by side: all if they fit, else the average before others."""
         if sum(widths.values()) <= room:
             return [[*self.columns]]
         blocks: list[list[str]] = [[]]
@@ -93,9 +93,9 @@ class Sheet:
         return blocks
 
     def notes_on(self, close: str, best: str = "") -> list[str]:
-        """The notes below, after what the marks mean that its values have.
+        """The notes below, after the meaning of the marks in the table.
 
-        `close` and `best` are what these marks are called; those of `best` are told if it is named.
+        `close` and `best` are the words for these marks; the best is explained if it is named.
         """
         kinds = {type(text) for row in self.rows for text in row}
         notes = [f"{best} {_BEST_MEANS}."] * (Best in kinds and bool(best))

@@ -44,7 +44,7 @@ class View:
     """What tables show of results, and under which names.
 
     Raises:
-        SettingsError: there is no such metric.
+        SettingsError: there is no metric of that name.
     """
 
     report: str = "accuracy"  # which metrics: one of REPORTS

@@ -70,7 +70,7 @@ def line(row: Row) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a run beside its rows."""
+    """What is known about a run besides its rows."""
 
     method: str
     classes: int

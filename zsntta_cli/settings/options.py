@@ -20,7 +20,7 @@ _KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (st
 # What lists all names of a kind, where a line cannot.
 _LISTING = {
     "metric": "docs/results.md lists them",
-    "setting": "zsntta methods show NAME lists those of a method",
+    "setting": "zsntta methods show NAME lists a method's",
 }
 _LARGEST = 2**62  # the largest whole number
 LARGEST_SCALE = 1e6  # of logits, which must be numbers in single precision; CLIP's scale is 100

@@ -172,6 +172,6 @@ def lists_of(words: str) -> dict[str, str]:
 
 
 def class_prompts_beside(lists: Iterable[str]) -> list[str]:
-    """The prompts under which class names are needed beside word lists, each once."""
+    """The prompts that class names need for use with word lists, each once."""
     sets = (WORD_SETS[name] for words in lists if (name := set_of(words)))
     return list(dict.fromkeys(word_set.class_prompt for word_set in sets if word_set.class_prompt))

@@ -129,7 +129,7 @@ def curves_of(replay: "Replay") -> dict[str, Any]:
 
 
 def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> dict[str, Any]:
-    """Counts of ID and of OOD samples in BINS cells, over [0, 1] if all values are within."""
+    """Counts of ID and OOD samples in BINS bins, over [0, 1] if all values are in it."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0

@@ -121,7 +121,7 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, float(images))
     if model := foreign_model(sources.id_set):
-        text = f"the features in {run.encoder}/ are of {model}: the folder was copied."
+        text = f"the features in {run.encoder}/ were made with {model}: the folder was copied."
         yield RunNote("encoder", run.encoder, text)
     if n_ood and (common := overlap(sources.id_set, sources.files[OOD])):
         text = f"{pair} {common}: what is right for one counts as wrong for the other."

@@ -152,7 +152,7 @@ def preset_of(run: RunSettings) -> str:
 
 
 def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:
-    """The settings in which a run differs from a preset."""
+    """The settings of a run that differ from a preset."""
     usual = _settings_of_preset(run.method, run.id_set, preset)
     return {k: v for k, v in run.flat().items() if v != usual[k]}
 
@@ -182,7 +182,7 @@ def _checked(maker: Callable[..., Any], /, **values: Any) -> Any:
 def revision(method: str) -> str | None:
     """The revision of all code that determines a method's numbers, as "RULES.METHOD".
 
-    Behind a method of a user's script stand digits of the script's SHA-256; it is None if no file
+    For a method from a user's script, digits of the script's SHA-256 follow; it is None if no file
     has the source, so that nothing can be kept.
     """
     numbers = f"{RULES}.{METHODS[method].revision}"

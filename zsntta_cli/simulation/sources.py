@@ -159,7 +159,7 @@ class Library:
             )
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
-        """The text features that a method needs besides those of the class names."""
+        """The text features that a method needs besides the class names'."""
         encoder, prompt, id_set = settings.encoder, settings.prompt, settings.id_set
         method = METHODS[settings.method]
         if method.needs == NEEDS_WORDS:

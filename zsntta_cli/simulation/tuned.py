@@ -124,8 +124,8 @@ def match_bias(settings: RunSettings, sources: Sources) -> float | None:
 def live_among(root: Path, runs: Iterable[RunSettings]) -> set[RunSettings]:
     """The runs that need the encoder: of live methods whose answers are not all kept.
 
-    All answers means those for every image of the sets on which the pipeline may tune; a stream
-    that needs only some of them may be a replay, too.
+    All answers means the answers for every image of the sets that the pipeline may tune on; a
+    stream that needs only some of them may be a replay, too.
     """
     foreseen = Library(root, rows=False)
     return {run for run in runs if METHODS[run.method].live and not _is_answered(run, foreseen)}
