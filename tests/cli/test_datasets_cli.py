@@ -83,7 +83,7 @@ def test_show_says_where_a_set_comes_from_and_what_to_type(pets, cached):
 
 
 def test_a_name_with_parameters_is_looked_up_without(pets, monkeypatch):
-    fails(pets("datasets", "show", "pets:mist:1"), "pets is read as it is")
+    fails(pets("datasets", "show", "pets:mist:1"), "pets takes no ':'")
     monkeypatch.setitem(CATALOGUE, "pets", replace(CATALOGUE["pets"], parameters=":KIND:SEVERITY"))
     for name in ("pets", "pets:fog:1"):
         assert "zsntta extract --dataset pets:fog:1" in pets("datasets", "show", name).stdout
@@ -125,7 +125,7 @@ def test_verify_deep_names_what_is_broken(pets):
     fails(result, "pets: 2 broken images (the first is cat/1.png: ", stdout=None)
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
-    assert two.startswith("broken: dog/0.png: it is no picture of a known kind")
+    assert two.startswith("broken: dog/0.png: it is not a picture in a known format")
 
 
 def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
@@ -140,10 +140,10 @@ def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
-    [({"labels": np.array([0, 1, 2])}, "1 labels are not within 0 and 1"),
-     ({"labels": np.array([0, 1, -1])}, "1 labels are not within 0 and 1"),
+    [({"labels": np.array([0, 1, 2])}, "1 labels are not between 0 and 1"),
+     ({"labels": np.array([0, 1, -1])}, "1 labels are not between 0 and 1"),
      ({"labels": np.array([0, 0, 0])}, "1 class without an image (the first is 'b')"),
-     ({"sample_ids": ["x", "x", "y"]}, "1 sample ids are there twice")],
+     ({"sample_ids": ["x", "x", "y"]}, "1 sample ids are duplicates")],
 )  # fmt: skip
 def test_problems_of_labels_and_ids(changes, problem):
     images = datasets.images.ImageSet("x", lambda _: None, np.array([0, 1, 1]), ["x", "y", "z"],

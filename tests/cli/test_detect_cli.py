@@ -220,8 +220,8 @@ def test_what_is_known_is_judged_without_torch(pictures):
         *said, last = done.stderr.splitlines()
         assert last == "0 False"
         assert (
-            "Not read: it is no picture of a known kind (1 file, the first pictures/x/broken.png)."
-            in said
+            "Not read: it is not a picture in a known format (1 file, the first "
+            "pictures/x/broken.png)." in said
         )
 
 

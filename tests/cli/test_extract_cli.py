@@ -25,7 +25,7 @@ def test_a_folder_of_ones_own_is_extracted_once_and_simulated(cached, mine):
     first = cached(*mine)
     assert first.exit_code == 0, first.output
     assert "features/tiny/mine.h5: 12 images in" in first.stdout
-    assert "note: mine: 12 images, labels of its folders, 2 classes: big_cat, dog" in first.stderr
+    assert "note: mine: 12 images, labels from its folders, 2 classes: big_cat, dog" in first.stderr
     assert "mine: zero-shot accuracy " in first.stderr
     assert "hold" not in first.stderr, "its classes lie where they should"
     assert "12 images, already extracted" in cached(*mine).stdout

@@ -49,10 +49,10 @@ def test_one_that_fails_stops_no_other(zsntta, monkeypatch):
     ]
     assert result.stderr.splitlines() == [
         f"cub200: cannot read {served.address}/CUB_200_2011.tgz (HTTP Error 404: Not Found).",
-        "cars196: no plain address is known: get it from a mirror: the official download is dead "
-        "(github.com/pytorch/vision/issues/7545) and put stanford_cars/ with cars_train/*.jpg, "
-        "cars_test/*.jpg, cars_test_annos_withlabels.mat, devkit/cars_meta.mat and "
-        "devkit/cars_train_annos.mat into d.",
+        "cars196: no plain address is known: download it from a mirror: the official download is "
+        "dead (github.com/pytorch/vision/issues/7545) and put stanford_cars/ with "
+        "cars_train/*.jpg, cars_test/*.jpg, cars_test_annos_withlabels.mat, "
+        "devkit/cars_meta.mat and devkit/cars_train_annos.mat into d.",
         "error: 2 of 4 sets are missing or incomplete: cub200, cars196.",
     ]
     assert result.exit_code == 1

@@ -62,8 +62,8 @@ def test_pictures_have_the_verdicts_of_what_they_show(pictures, save, like):
         ]
         for name in ("score", "threshold"):  # of batches of other images
             assert row[name] == pytest.approx(expected[name], abs=0.02)
-        assert row["note"] == ("brought to 8 bits" if save is deep else None)
-    told = "note: 60 images: brought to 8 bits."
+        assert row["note"] == ("reduced to 8 bits" if save is deep else None)
+    told = "note: 60 images: reduced to 8 bits."
     assert (told in result.stderr) == (save is deep)
 
 
@@ -124,12 +124,10 @@ def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
     result = pictures("detect", "pictures/x", *SHAPES)
     found = {Path(row["source"]).name: row for row in rows(result)}
     assert "truncated" in found["cut.jpg"]["error"]
-    assert (
-        found["photo.heic"]["error"] == "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
-    )
+    assert found["photo.heic"]["error"] == "it is a HEIC photo: pip install 'zsntta[heic]'"
     assert "Warning" not in result.stderr
     Image.new("1", (1_000, 1_200)).save("pictures/x/large.png")
-    too_large = "it has more than 1.1 megapixels: --max-megapixels of detect allows more"
+    too_large = "it has more than 1.1 megapixels: detect --max-megapixels allows more"
     for most, error in (("1.1", too_large), ("1.2", None)):
         allowed = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", most)
         [large] = [row for row in rows(allowed) if "large" in row["source"]]

@@ -22,7 +22,7 @@ def test_the_page_has_all_images_beside_all_other_results(pictures):
     assert result.exit_code == 0, result.output
     assert len(cards("review.html")) == 60, "--only is of rows"
     html = Path("review.html").read_text()
-    assert "<li>pictures/bad.png: it is no picture of a known kind" in html
+    assert "<li>pictures/bad.png: it is not a picture in a known format" in html
     assert html.count("<img") == 60
     again = pictures("detect", "pictures", *SHAPES, "--review", "again.html")
     assert Path("again.html").read_bytes() == Path("review.html").read_bytes()

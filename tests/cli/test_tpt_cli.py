@@ -69,7 +69,7 @@ def test_answers_are_listed_and_those_on_other_features_named(zsntta):
     extract(zsntta, "--overwrite", limit=7)
     result = zsntta("cache", "verify", "shapes")
     assert result.exit_code == 1
-    assert "has answers on other features than shapes.h5 has now" in result.stdout
+    assert "has answers for features that shapes.h5 no longer has" in result.stdout
 
 
 def answers(path):

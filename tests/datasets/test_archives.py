@@ -101,7 +101,7 @@ def test_an_archive_that_is_cut_off(tmp_path, kind, share):
     if kind == ".tar":
         content = content.rstrip(b"\0")  # a tar's end is padding
     path.write_bytes(content[: int(share * len(content))])
-    with refused(f"a{kind} is no whole {kind} archive ("):
+    with refused(f"a{kind} is not a complete {kind} archive ("):
         load(path)
 
 
@@ -125,7 +125,7 @@ def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
     [("a.rar", "there is no folder, .tar or .zip at"),
      ("f.tar.gz", "first: tar -xzf"),
      ("b.tar", "there is no folder, .tar or .zip at"),
-     ("c.tar", "no image in"), ("d.tar", "d.tar is no whole .tar archive"),
+     ("c.tar", "no image in"), ("d.tar", "d.tar is not a complete .tar archive"),
      ("e.tar", "images beside class folders, such as stray.png")],
 )  # fmt: skip
 def test_what_cannot_be_read(tmp_path, name, line):

@@ -33,7 +33,7 @@ def test_a_missing_set_says_what_where_and_whence(tmp_path, monkeypatch, name):
     assert entry.layout
     assert entry.licence
     assert entry.role in ("id", "ood", "shift")
-    with refused(f"data set '{spec}' is not whole", entry.layout, entry.home, "--data-root"):
+    with refused(f"data set '{spec}' is incomplete", entry.layout, entry.home, "--data-root"):
         datasets.load_images(spec, tmp_path)
 
 

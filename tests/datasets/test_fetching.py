@@ -91,7 +91,7 @@ def test_what_was_fetched_is_said_and_not_fetched_again(tmp_path):
         [told] = fetch(served, tmp_path / "b", checksum="")
         assert len(served.asked) == 2
         (tmp_path / "photos.bin").write_bytes(b"mine")
-        assert "photos.bin is not the file that is known: its md5 is" in fetch(served, tmp_path)[0]
+        assert "photos.bin is not the published file: its md5 is" in fetch(served, tmp_path)[0]
     assert lines == [f"{tmp_path}/photos.bin: 300,000 bytes, md5 as published"]
     digest = hashlib.sha256(CONTENT).hexdigest()
     assert told.endswith(f"no checksum is published: 300,000 bytes, sha256 {digest}")
@@ -101,7 +101,7 @@ def test_a_second_run_goes_on_with_what_came_and_so_does_its_progress(tmp_path, 
     monkeypatch.setattr(download, "_MEGABYTE", 1000)
     notes = Notes()
     with serving(content=CONTENT, cuts=[60_000, *[0] * 50]) as served:
-        with pytest.raises(DatasetError, match=r"broke off after \d+,000 bytes: .* goes on"):
+        with pytest.raises(DatasetError, match=r"broke off after \d+,000 bytes.* to resume"):
             fetch(served, tmp_path)
         held = (tmp_path / ".photos.bin.begun").stat().st_size
         assert 50_000 <= held <= 100_000
@@ -131,7 +131,9 @@ def test_what_else_ends_a_fetch(tmp_path, monkeypatch):
             fetch(served, tmp_path)
         room = type("_", (), {"free": 299_999})
         monkeypatch.setattr(download.shutil, "disk_usage", lambda _: room)
-        with refused("0.0 GB are needed in", "0.0 GB are free: make room, or take another folder"):
+        with refused(
+            "0.0 GB are needed in", "0.0 GB are free: make room, or choose another folder"
+        ):
             fetch(served, tmp_path)
     assert not (tmp_path / "photos.bin").exists()
 

@@ -59,16 +59,16 @@ def test_a_changed_folder_is_another_source(picture_folder, change):
 
 @pytest.mark.parametrize(
     ("spec", "line"),
-    [("cifar11", "no data set 'cifar11' (did you mean 'cifar10'?): zsntta datasets list has"),
+    [("cifar11", "no data set 'cifar11' (did you mean 'cifar10'?): zsntta datasets list shows"),
      ("x=/nowhere", "there is no folder, .tar or .zip at"),
      ("x=empty", "data set 'x': no image in"),
      ("x=stray", "beside class folders, such as stray.png"),
-     ("x=shards", "left out: 1 .tar"),
+     ("x=shards", "skipped: 1 .tar"),
      ("cifar10=.", "'cifar10' cannot name a folder"),
      ("a/b=.", "'a/b' cannot name a folder"),
      ("noise-x=.", "'noise-x' cannot name a folder"),
      ("mine:fog:5=hf:ORG/NAME:test", "'mine:fog:5' cannot name a folder of images"),
-     ("svhn:fog:5", "'svhn:fog:5': svhn is read as it is, without ':'."),
+     ("svhn:fog:5", "'svhn:fog:5': svhn takes no ':'."),
      ("mine:fog:5", "no data set 'mine:fog:5'")],
 )  # fmt: skip
 def test_what_is_no_data_set(tmp_path, monkeypatch, spec, line):
@@ -142,7 +142,7 @@ def test_labels_from_1_take_names_from_the_first_line(tmp_path):
     (tmp_path / "n.txt").write_text("cat\ndog\n")
     named = with_class_names(replace(images, labels=np.array([2, 1])), tmp_path / "n.txt")
     assert (named.labels.tolist(), list(named.class_names)) == ([1, 0], ["cat", "dog"])
-    assert "labels count from 1, which is 'cat'" in said(named)
+    assert "labels start at 1, which means 'cat'" in said(named)
 
 
 def test_folders_that_are_numbers_are_in_their_order_and_take_names_in_it(tmp_path):
@@ -169,8 +169,9 @@ def test_classes_with_one_name_are_said(names):
 def test_splits_that_are_taken_for_classes_are_said(tmp_path):
     images = load(place(tmp_path, "train/cat/1.png", "Val/cat/1.png"))
     assert list(images.class_names) == ["Val", "train"]
-    assert "classes are called Val, train: if these hold them, name one, own=PATH/Val" in said(
-        images
+    assert (
+        "classes are named Val, train: if these hold the classes, name one, own=PATH/Val"
+        in said(images)
     )
 
 
@@ -181,7 +182,7 @@ def test_what_was_read_and_left_out_is_one_line(zsntta, picture_folder):
     (picture_folder / "owl").mkdir()
     result = zsntta("extract", *TINY, "--dataset", f"own={picture_folder}", "--noise", "none")
     assert result.exit_code == 1
-    line = "own: 13 images, labels of its folders, 2 classes: big_cat, dog; left out: "
+    line = "own: 13 images, labels from its folders, 2 classes: big_cat, dog; skipped: "
     left_out = "1 .mp4, 1 without an ending, 1 folder without images (owl)\n"
     assert line + left_out in result.stderr
 

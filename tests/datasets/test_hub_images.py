@@ -85,7 +85,7 @@ def test_a_label_column_that_is_named_gives_labels_or_says_that_it_has_none(
     images = load(f"hf:{tmp_path}/rows?label=what")
     assert images.labels.tolist() == labels
     assert list(images.class_names) == names
-    assert any("takes a column's, of picture, what" in note for note in images.notes) == (
+    assert any("to use a column of picture, what" in note for note in images.notes) == (
         max(labels) < 0
     )
 
@@ -109,11 +109,11 @@ def test_several_columns_or_none_are_one_line(tmp_path):
     assert load(f"hf:{tmp_path}/a?label=coarse").labels.tolist() == LABELS[::-1]
     assert len(load(f"hf:{tmp_path}/b?image=other")) == 5
     for at, said in {
-        f"{tmp_path}/a": "has the label columns fine, coarse, of picture, fine, coarse: name one "
-        "at the end, as ?label=fine",
+        f"{tmp_path}/a": "has the label columns fine, coarse, of picture, fine, coarse: append "
+        "one, as in ?label=fine",
         f"{tmp_path}/a?label=none": "label columns fine, coarse",
         f"{tmp_path}/b": "has the image columns picture, other",
-        f"{tmp_path}/c?label=fine": "has no column of images: its columns are fine, coarse.",
+        f"{tmp_path}/c?label=fine": "has no image column: its columns are fine, coarse.",
         f"{tmp_path}/a?split=test": "must be hf:ORG/NAME:SPLIT",
         ":test": "must be hf:ORG/NAME:SPLIT",
         "a:b:c:d": "must be hf:ORG/NAME:SPLIT",
@@ -153,7 +153,7 @@ def test_one_split_is_fetched_of_one_revision(tmp_path, monkeypatch):
         assert not [path for way, path in served.asked if way == "GET" and "train" in path]
     assert run(f"x=hf:org/name@{REVISION}:test", HF_HUB_OFFLINE="1").stdout == line
     result = run(f"x=hf:org/name@{REVISION[::-1]}:test", HF_HUB_OFFLINE="1")
-    assert f"cannot be loaded (ValueError: fetched is {REVISION} alone)" in result.stderr
+    assert f"cannot be loaded (ValueError: only {REVISION} is available)" in result.stderr
 
 
 def test_extract_and_a_live_run(zsntta, tmp_path):

@@ -86,10 +86,10 @@ def test_a_column_is_named_and_names_become_words(pictures):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("path,label\n0.png,a\n7.png,b\n", "1 of 2 images .* not there, such as 7.png"),
+        ("path,label\n0.png,a\n7.png,b\n", "1 of 2 images .* missing, such as 7.png"),
         ("path,label\n0.png,a\n0.png,b\n", "two labels for 0.png"),
-        ("path,label\n0.png,a\n1.png,3\n", "numbers and texts"),
-        ("path,label,class_name\n0.png,1,a\n1.png,1,b\n", "label 1 is called 'a' and 'b'"),
+        ("path,label\n0.png,a\n1.png,3\n", "mix numbers and texts"),
+        ("path,label,class_name\n0.png,1,a\n1.png,1,b\n", "label 1 is named both 'a' and 'b'"),
         ("path,label\n", "names no image"),
     ],
 )
@@ -103,10 +103,10 @@ def test_labels_that_are_none_are_refused_and_their_paths_read(pictures):
                           ("l.jsonl", b'{"path": "images/0.png", "label": ["a"]}')):  # fmt: skip
         (pictures / name).write_bytes(content)
         assert [row.path for row in read_list(pictures / name)] == ["images/0.png"]
-        with pytest.raises(DatasetError, match="is no single text or number"):
+        with pytest.raises(DatasetError, match="must be a single text or number"):
             load_images(f"mine={pictures / name}", pictures)
 
 
 def test_a_list_without_paths_says_what_it_has(pictures):
-    with pytest.raises(DatasetError, match="no 'path' among title, kind"):
+    with pytest.raises(DatasetError, match="no column is named 'path', of title, kind"):
         read(pictures / "wrong.jsonl", '{"title": "x", "kind": 1}')

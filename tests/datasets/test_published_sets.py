@@ -159,7 +159,7 @@ def test_the_validation_set_is_made_of_its_archives_once(original, tmp_path):
 @pytest.mark.parametrize("file", ["ILSVRC2012_img_val.tar", "ILSVRC2012_devkit_t12.tar.gz"])
 def test_archives_of_the_validation_set_that_are_not_whole(original, tmp_path, file):
     write(tmp_path / "changed", original("imagenet") | {f"imagenet/{file}": b"cut off"})
-    with refused("data set 'imagenet' is not whole in", "devkit_t12.tar.gz; it is to be had from"):
+    with refused("data set 'imagenet' is incomplete in", "devkit_t12.tar.gz; download it from"):
         datasets.load_images("imagenet", tmp_path / "changed")
     assert not (tmp_path / "changed" / "imagenet" / "val").exists()
 
@@ -190,26 +190,26 @@ def split(content):
 
 
 WRONG = [  # what is changed of a set, None where a file is gone; what is said
-    ("cifar10", {"cifar-10-batches-py/test_batch": b"?"}, "pickles of others are not opened"),
+    ("cifar10", {"cifar-10-batches-py/test_batch": b"?"}, "other pickles are not opened"),
     ("cifar10", {"cifar-10-batches-py/test_batch": None},
      "there is no .*test_batch; .* has batches"),
-    ("svhn", {"svhn/test_32x32.mat": b"<html>"}, "not whole in .*: wanted is svhn/"),
-    ("cub200", {f"{CUB}image_class_labels.txt": lines("7 10", "2 1")}, "not whole"),
+    ("svhn", {"svhn/test_32x32.mat": b"<html>"}, "incomplete in .*: expected svhn/"),
+    ("cub200", {f"{CUB}image_class_labels.txt": lines("7 10", "2 1")}, "is incomplete"),
     ("cub200", {f"{CUB}images/002.Laysan_Albatross/Laysan_1.jpg": None},
      "1 of 3 images are missing, such as .*Laysan_1.jpg"),
     ("food101", {"food-101/meta/test.json": b"{"}, "invalid JSON at .*food-101/ with meta"),
-    ("texture", {"dtd/dtd/images/": None}, r"; .*dtd/dtd has labels\): wanted is dtd"),
+    ("texture", {"dtd/dtd/images/": None}, r"; .*dtd/dtd has labels\): expected dtd"),
     ("coop-pets", split(b"\xff\xfe"), "it is not UTF-8 text"),
     ("coop-pets", split(json.dumps({**ROWS, "val": [["x.jpg", 7, "far"]]}).encode()),
-     "are not 0, 1, 2"),
+     "must be 0, 1, 2"),
     ("ssb-hard", {"test_ssb_hard.txt": lines("ssb_hard/n01440764/9.JPEG -1")},
      "1 of 1 images .* such as n01440764/9.JPEG"),
     ("imagenet-a", {f"imagenet-a/{WNIDS[1]}/": None},
      f"1 of 2 classes have no image in .*{WNIDS[1]}"),
     ("imagenet-a", {"imagenet-a/n01440764/0.jpg": b"x"},
-     "1 folders in .* no class of it, such as n01440764"),
+     "1 folders in .* are not classes of it, such as n01440764"),
     ("imagenet-a", {"imagenet-a/": None, "imagenet-a.tar": b"cut off"},
-     r"imagenet-a\.tar is no whole \.tar.*wanted is imagenet-a/<wnid>.*zsntta datasets get"),
+     r"imagenet-a\.tar is not a complete \.tar.*expected imagenet-a/<wnid>.*zsntta datasets get"),
 ]  # fmt: skip
 
 

@@ -44,8 +44,8 @@ def test_shards_are_one_set(tmp_path):
         "s-008/00000", "s-008/00001", "s-009/00010", "s-010/00020", "s-010/00021"
     ]  # fmt: skip
     assert list(images.class_names) == []
-    assert "labels of its .cls files" in account(images)
-    assert "left out: 5 further images of samples" in account(images)
+    assert "labels from its .cls files" in account(images)
+    assert "skipped: 5 further images of samples" in account(images)
     (tmp_path / "classnames.txt").write_text("cat\nÄffchen\nox\n", encoding="utf-8")
     images = load(tmp_path / "s-{008,010}.tar")
     assert images.labels.tolist() == [2, 0, 0, -1]
@@ -64,7 +64,7 @@ def test_braces_as_in_a_shell():
     [("a-{0..3}.tar", "there is no folder, .tar or .zip at"), ("b-{0..0}.tar", "00000 in"),
      ("c-{0..0}.tar", "two images with the key 00000"), ("{5..4}.tar", "there is no folder"),
      ("d-{0..0}.tar", "labels run from 7 to 7, but there are 2"),
-     ("e-{0..0}.tar", "is no whole .tar archive")],
+     ("e-{0..0}.tar", "is not a complete .tar archive")],
 )  # fmt: skip
 def test_shards_that_cannot_be_read(tmp_path, pattern, line):
     (tmp_path / "classnames.txt").write_text("cat\nox\n")
@@ -96,7 +96,7 @@ def test_shards_that_are_missing_or_too_many_are_told(tmp_path):
     count = tmp_path / "test" / "nshards.txt"
     for said in ("2", "", "many", "-1", "0"):
         count.write_text(f"{said}\n")
-        with refused("nshards.txt must have the number of shards", f"it says '{said}', and there"):
+        with refused("nshards.txt must have the number of shards", f"it says '{said}', but there"):
             load(tmp_path)
 
 
@@ -164,12 +164,12 @@ def test_a_field_or_an_ending_is_named_in_a_note_and_by_an_option(tmp_path, kind
     [
         ({"json": ["{", "{}"]}, None, "s0000000 in"),
         ({"json": ["[" * 100_000, "{}"]}, None, "s0000000 in"),
-        ({"json": ['{"label": -2}', "{}"]}, None, "no number from 0"),
-        ({"json": ['{"label": [1, 2]}', "{}"]}, None, "no number from 0"),
-        ({"json": ['{"label": true}', "{}"]}, None, "no number from 0"),
-        ({"json": ['{"label": 1}', '{"label": "ox"}']}, None, "are numbers and texts"),
+        ({"json": ['{"label": -2}', "{}"]}, None, "nor a number from 0"),
+        ({"json": ['{"label": [1, 2]}', "{}"]}, None, "nor a number from 0"),
+        ({"json": ['{"label": true}', "{}"]}, None, "nor a number from 0"),
+        ({"json": ['{"label": 1}', '{"label": "ox"}']}, None, "mix numbers and texts"),
         ({"txt": ["ox", "ox", "hen", "hen"]}, ["ox", "cat"], "'hen' in"),
-        ({"txt": ["crane", "ox"] * 2}, ["crane", "ox", "crane"], "is twice among"),
+        ({"txt": ["crane", "ox"] * 2}, ["crane", "ox", "crane"], "is twice in"),
     ],
 )
 def test_labels_that_are_none(tmp_path, texts, names, line):

@@ -55,7 +55,7 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
         assert "1 to make (wds_cars)" in zsntta(*extract, "--overwrite", "--dry-run").stdout
         assert not hub.asked
     result = zsntta("datasets", "get", CARS)
-    assert f"{CARS} is of the hub: zsntta datasets verify {CARS} fetches it" in result.stderr
+    assert f"{CARS} is on the hub: zsntta datasets verify {CARS} fetches it" in result.stderr
     live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "wds_cars", "--ratio", "0")
     assert "whose location is unknown" in zsntta(*live).stderr
     result = zsntta(*live, "--dataset", CARS)
@@ -100,6 +100,6 @@ def test_what_cannot_be_fetched_is_one_line(tmp_path, published, monkeypatch):
     with local_hub(monkeypatch, {CARS: published}):
         told("has no test/nshards.txt", data=tmp_path)
         told("cannot be fetched (RepositoryNotFoundError", spec="org/wds_none", data=tmp_path)
-    told("is not whole in ", "and cannot be fetched (Connect", data=tmp_path)  # the hub is gone
+    told("is incomplete in ", "and cannot be fetched (Connect", data=tmp_path)  # the hub is gone
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     told("cannot be fetched (OfflineModeIsEnabled", data=tmp_path)

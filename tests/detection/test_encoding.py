@@ -20,7 +20,7 @@ from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.errors import DatasetError, EncoderError, StoreError
 from zsntta_cli.settings import EncoderChoice
 
-NO_PICTURE = "it is no picture of a known kind"
+NO_PICTURE = "it is not a picture in a known format"
 STORE = Path("features/tiny/images.sqlite")
 
 
@@ -45,7 +45,7 @@ def said(photos):
 
 def test_what_is_known_is_neither_read_nor_encoded_again(folder, tmp_path, passes, encoded):
     first = encoded(folder)
-    assert [one.note for one in first] == ["", "brought to 8 bits", "", "", ""]
+    assert [one.note for one in first] == ["", "reduced to 8 bits", "", "", ""]
     assert [one.error for one in first] == ["", "", "", NO_PICTURE, ""]
     np.testing.assert_allclose(first[0].features, first[1].features, rtol=2e-3, atol=2e-3)
     # The first batch is read twice, as the encoder is loaded then.
@@ -135,7 +135,7 @@ def test_features_of_another_encoder_are_refused(folder, passes, encoded):
 IMAGES = f"WHERE kind = '{IMAGE}'"
 DAMAGE = {
     "is not a database": lambda: STORE.write_bytes(b"no database" * 100),
-    "of another program": lambda: sql("PRAGMA application_id=1"),
+    "another program's": lambda: sql("PRAGMA application_id=1"),
     "made by another version of zsntta": lambda: sql("PRAGMA user_version=9"),
     "no JSON object": lambda: sql("UPDATE kept SET words='[1]'"),
     "multiple of element": lambda: sql(f"UPDATE kept SET value=x'00' {IMAGES}"),

@@ -119,8 +119,8 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
     [
         ("none", r"there is no none\."),
         ("x*.png", r"there is no x\*\.png"),
-        ("empty.txt", "names no image: must have a path a line"),
-        ("cut.tar", "is no whole .tar archive"),
+        ("empty.txt", "names no image: must have one path per line"),
+        ("cut.tar", "is not a complete .tar archive"),
         ("only-notes.zip", "no image in only-notes.zip"),
         ("x" * 5000, "there is no xxx"),
         ("a\0b", "there is no a"),
@@ -198,5 +198,5 @@ def test_a_folder_of_videos_alone_says_so(here, source):
     (here / "clips/a.mp4").touch()
     pack(here / "clips.zip", {"clips/a.mp4": b""})
     for _ in range(2):  # scans share no count
-        with pytest.raises(DatasetError, match=r"left out: 1 \.mp4"):
+        with pytest.raises(DatasetError, match=r"skipped: 1 \.mp4"):
             sources(source)

@@ -78,7 +78,7 @@ class AnswerFile:
 
 
 def problem(path: Path) -> str:
-    """What is wrong with a file of answers; empty if they are on the features beside it."""
+    """What is wrong with a file of answers; empty if they belong to the features beside it."""
     features = path.with_name(f"{Path(path.stem).stem}.h5")
     try:
         said, now = json.loads(said_of(path).read_bytes()), store.read(features, rows=False)
@@ -86,8 +86,8 @@ def problem(path: Path) -> str:
     except StoreError as error:
         return str(error)
     except (OSError, ValueError, LookupError, TypeError):
-        return "does not say what it is of"
-    return "" if is_same else f"has answers on other features than {features.name} has now"
+        return "does not name its features"
+    return "" if is_same else f"has answers for features that {features.name} no longer has"
 
 
 def _checksums(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -69,10 +69,10 @@ def check_same(
 
 
 def foreign_model(features: "Features") -> str:
-    """What made features that lie in another encoder's folder, as where one was copied; or nothing.
+    """The encoder of features in a different encoder's folder, such as a copied one; else empty.
 
-    It is known of the paper's encoders and the embedded one: others are in their folder, or theirs
-    have another name. Of an imported encoder nothing is known but its name.
+    Only the folders of the paper's encoders and of the embedded one are known. Of an imported
+    encoder only its name is known.
     """
     made = [features.identity.get(key) for key in ("model", "pretrained", "precision")]
     known = {f: [c.model, c.pretrained, c.precision] for f, c in known_folders().items()}

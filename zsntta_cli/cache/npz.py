@@ -2,7 +2,7 @@
 
 An export has `image_features` (N, D), `labels` (N,), `sample_ids` (N,), `class_names` (C,), and
 class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order.
-`generic_text` (D,), which not every file has, is the encoder's, and `generic_source` its words.
+`generic_text` (D,), which is optional, is the encoder's, and `generic_source` its words.
 `encoder` is a JSON text, the encoder's identity. An import reads these, with the texts of one
 template, or other tools' arrays, whose encoder is only known by the name that the user gives it.
 Nothing is ever unpickled: a file is data, not a program.
@@ -246,8 +246,8 @@ def _checked(held: Arrays, key: str, shape: tuple[int | str, ...], kinds: str = 
     if not fits:
         wanted_shape, way = f"({', '.join(map(str, shape))})", ""
         if array.ndim == 2:
-            rows, column = ": transpose what has columns for rows", ": .ravel() of a column, "
-            way = rows if len(shape) == 2 else f"{column}.argmax(1) of one-hot"
+            rows, column = ": transpose it if rows are columns", ": use .ravel() for a column, "
+            way = rows if len(shape) == 2 else f"{column}.argmax(1) for one-hot"
         elif kinds == "iu" and array.dtype.kind == "f":
             way = ": save .astype('int32')"
         raise StoreError(
@@ -285,8 +285,8 @@ def _labels(held: Arrays, count: int, classes: int) -> NDArray[np.int32]:
     labels, most = _checked(held, _LABELS, (count,), "iu"), classes - 1 if classes else 2**31 - 1
     if not -1 <= labels.min() <= labels.max() <= most:
         raise StoreError(
-            f"labels are {labels.min()} to {labels.max()}, must be counted from 0 to {most}, or -1 "
-            f"for none."
+            f"labels are {labels.min()} to {labels.max()}, must count from 0 to {most}, or be "
+            f"-1 for none."
         )
     return labels.astype(np.int32)
 

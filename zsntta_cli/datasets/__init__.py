@@ -26,26 +26,26 @@ __all__ = [
 
 
 def known(name: str | SetName) -> DatasetEntry:
-    """The catalogue's entry of a set; of `cifar10-c:fog:1` that of `cifar10-c`.
+    """The catalogue's entry for a set; for `cifar10-c:fog:1` the entry of `cifar10-c`.
 
     Raises:
-        DatasetError: there is none.
+        DatasetError: the set is unknown.
     """
     parsed = SetName.parse(name)
     if parsed.hub:
-        raise DatasetError(f"{name} is of the hub: zsntta datasets verify {name} fetches it.")
+        raise DatasetError(f"{name} is on the hub: zsntta datasets verify {name} fetches it.")
     if entry := _entry(parsed):
         return entry
     if str(parsed).startswith(HF):
-        raise DatasetError(f"'{short(str(parsed))}' has no name: give it one, as mine={parsed}.")
+        raise DatasetError(f"'{short(str(parsed))}' has no name: add one, as in mine={parsed}.")
     if parsed.base in CATALOGUE:
         raise DatasetError(
-            f"'{short(str(parsed))}': {parsed.base} is read as it is, without ':'. Corrupted "
-            f"images are those of published sets, such as cifar10-c:fog:1, or a folder, NAME=PATH."
+            f"'{short(str(parsed))}': {parsed.base} takes no ':'. Corrupted images come from "
+            f"published sets, such as cifar10-c:fog:1, or from a folder, NAME=PATH."
         )
     raise DatasetError(
-        f"no data set '{parsed}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list has "
-        f"those that are known; a folder of images is given as NAME=PATH."
+        f"no data set '{parsed}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list shows "
+        f"all known sets; type NAME=PATH for a folder of images."
     )
 
 
@@ -64,21 +64,21 @@ def has_text(images: "ImageSet") -> bool:
 
 
 def default_prompt(name: str | SetName) -> str:
-    """The prompt template of a set used as ID."""
+    """The prompt template of a set that is used as the ID set."""
     entry = _entry(SetName.parse(name))
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
 def partners(name: str | SetName) -> tuple[str, ...]:
-    """The OOD sets that an ID set is paired with; none for a set the paper does not know."""
+    """The OOD sets paired with an ID set; none for a set that the paper does not use."""
     entry = _entry(SetName.parse(name))
     return entry.partners if entry else ()
 
 
 def miscounted(name: str, images: int) -> str:
-    """How many images a known set has and how many it should have; nothing where that is right.
+    """How many images a known set has and should have; empty if the number is right.
 
-    Nothing is known of built-in sets, of which as many are drawn as are asked for, and one's own.
+    Built-in sets, which have any number of images, and the user's own sets are not checked.
     """
     parsed = SetName.parse(name)
     entry = _entry(parsed)
@@ -93,10 +93,10 @@ def miscounted(name: str, images: int) -> str:
 
 
 def load_images(spec: str | SetName, data_root: Path, as_shown: bool = False) -> "ImageSet":
-    """The images of a known set, of NAME=PATH, or of the hub, as published or as shown.
+    """The images of a known set, of NAME=PATH, or from the hub, as published or as shown.
 
     Raises:
-        DatasetError: unknown name, missing or broken files.
+        DatasetError: the name is unknown, or files are missing or broken.
     """
     from zsntta_cli.datasets import images as image_sets
 
@@ -116,8 +116,8 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
     is_taken = base in CATALOGUE or name.kind != DATASET or not is_own_name(str(name))
     if is_taken and not is_repository:
         raise DatasetError(
-            f"'{short(str(name))}' cannot name a folder of images: take {OWN_NAMES}, and no known "
-            f"set's name."
+            f"'{short(str(name))}' cannot name a folder of images: use {OWN_NAMES}, and not the "
+            f"name of a known set."
         )
     try:
         if is_repository:
@@ -133,7 +133,7 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
         else:
             images = folder_set(base, path)
             if path.is_dir() and (unused := lists.unused_list(path)):
-                way = f"{unused} has labels that are not read: --dataset {base}={unused} takes them"
+                way = f"{unused} has labels that are not read: --dataset {base}={unused} reads them"
                 images = replace(images, notes=[*images.notes, way])
         return names_of_folders(images)
     except DatasetError as error:
@@ -176,8 +176,8 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
         wanted = " or ".join(filter(None, [entry.layout, " and ".join(entry.packed)]))
         fetching = f"zsntta datasets get {name.base} fetches it from " if entry.files else ""
         raise DatasetError(
-            f"data set '{name}' is not whole in {root} ({reason}): wanted is {wanted}; "
-            f"{fetching or 'it is to be had from '}{entry.home}: name the folder of all sets with "
+            f"data set '{name}' is incomplete in {root} ({reason}): expected {wanted}; "
+            f"{fetching or 'download it from '}{entry.home}: name the folder of all sets with "
             f"--data-root"
         ) from error
 

@@ -1,7 +1,7 @@
-"""The catalogue: one entry a data set, as `known_sets.json` has it beside this file.
+"""The catalogue: one entry for each data set, from `known_sets.json` beside this file.
 
-A new set is a row there, with a function that reads it if none of `known_sets.py` does. Light:
-readers are imported when one of their sets is read.
+A new set is a row there, with a function that reads it if none of `known_sets.py` does. Readers are
+imported only when one of their sets is read.
 """
 
 import json
@@ -27,7 +27,7 @@ CORRUPTIONS = (  # that benchmarks of corrupted sets average over, arXiv:1903.12
 
 
 def first_place(root: Path, places: Sequence[str]) -> Path | None:
-    """The first of some places that is there and not empty; else an archive of a top of theirs."""
+    """The first place that exists and is not empty; else an archive of a top folder of them."""
     tops = [place.partition("/")[0] for place in places]
     archives = [f"{top}{ending}" for top in tops for ending in ARCHIVES if top]
     paths = (root / place for place in (*places, *archives) if place)
@@ -36,13 +36,13 @@ def first_place(root: Path, places: Sequence[str]) -> Path | None:
 
 @dataclass(frozen=True)
 class Reader:
-    """A function of this room, imported when it is called."""
+    """A function of this package, imported when it is called."""
 
     where: str  # "module:function"
     values: Mapping[str, Any]  # what it takes by name
 
     def __call__(self, name: str, root: Path) -> "ImageSet":
-        """The images of a set, by its name, from the data root."""
+        """The images of a set, by its name, below the data root."""
         module, _, function = self.where.partition(":")
         read = getattr(import_module(f"zsntta_cli.datasets.{module}"), function)
         images: ImageSet = read(name, root, **self.values)
@@ -51,7 +51,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Download:
-    """A file that a set, or a part of it, is fetched from."""
+    """A file from which a set, or a part of it, is fetched."""
 
     address: str
     checksum: str = ""  # "md5:…" or "sha256:…", as published; none where none is
@@ -60,7 +60,7 @@ class Download:
 
     @property
     def file(self) -> str:
-        """Where it is put, below the data root, with its name."""
+        """Its path below the data root."""
         return f"{self.below}/{self.address.rpartition('/')[2]}".lstrip("/")
 
 
@@ -90,25 +90,25 @@ class DatasetEntry:
 
     @property
     def packed(self) -> tuple[str, ...]:
-        """All archives that are read where they lie: what is fetched and not unpacked, too."""
+        """All archives that are read in place, including fetched ones that are not unpacked."""
         stay = [file.file for file in self.files if not file.unpacks]
         return (*self.archives, *(file for file in stay if file != self.layout))
 
     def place(self, root: Path) -> Path | None:
-        """What there is of the set below the data root; None if there is nothing."""
+        """The first existing path of the set below the data root; None if there is none."""
         folder, *_ = re.split(r" with |/?[<*]|/$", self.layout)
         files = (*self.packed, *(file.unpacks or file.file for file in self.files))
         return first_place(root, (*self.places, folder)) or first_place(root, files)
 
     def is_there(self, root: Path) -> bool:
-        """Whether it is built in, or something of it lies below the data root."""
+        """Whether it is built in, or a path of it exists below the data root."""
         return not self.layout or self.place(root) is not None
 
 
 def _fault(line: object) -> str:
-    """What keeps a value from being a line of CATALOGUE, in words."""
+    """Why a value cannot be an entry of CATALOGUE, in words."""
     is_entry = isinstance(line, DatasetEntry)
-    return "" if is_entry else f"a {type(line).__name__} is no DatasetEntry"
+    return "" if is_entry else f"a {type(line).__name__} is not a DatasetEntry"
 
 
 ALIASES: dict[str, str] = {}  # what people type, by the name here

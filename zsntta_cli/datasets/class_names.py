@@ -1,4 +1,4 @@
-"""Labels and names of classes: what tells them, and as prompts have them."""
+"""Labels and class names: where they come from, and how prompts use them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,40 +22,40 @@ Told = int | str | None  # of an image's class: a number from 0, -1 and None for
 def labels_told(
     where: object, told: Sequence[Told], names: Sequence[str] = ()
 ) -> tuple[list[int], list[str]]:
-    """Labels, -1 where none is told, and class names: `names`, or those that are told, sorted.
+    """Labels, -1 if unknown, and class names: `names`, or the told names, sorted.
 
-    Numbers without `names` have no names, and neither has a set without labels.
+    Numbers without `names` have no class names, and neither does a set without labels.
 
     Raises:
-        DatasetError: numbers and names are mixed, or a name is not once among `names`.
+        DatasetError: numbers and names are mixed, or a name does not appear once in `names`.
     """
     texts = {label for label in told if isinstance(label, str)}
     numbers = [label if isinstance(label, int) else -1 for label in told]
     if not texts:
         return numbers, list(names) if max(numbers, default=-1) >= 0 else []
     if max(numbers) >= 0:
-        raise DatasetError(f"labels in {where} are numbers and texts.")
+        raise DatasetError(f"labels in {where} mix numbers and texts.")
     class_names = list(names) or sorted(texts)
     if strange := sorted(text for text in texts if class_names.count(text) != 1):
         times = "twice" if strange[0] in class_names else "not"
-        raise DatasetError(f"'{short(strange[0])}' in {where} is {times} among the class names.")
+        raise DatasetError(f"'{short(strange[0])}' in {where} is {times} in the class names.")
     index = {text: i for i, text in enumerate(class_names)}
     return [index[label] if isinstance(label, str) else -1 for label in told], class_names
 
 
 def names_of_folders(images: ImageSet) -> ImageSet:
-    """Turn names of a set's classes into words; wnids into CLIP's names of ImageNet's.
+    """Turn a set's class names into words, and wnids into CLIP's names of ImageNet's classes.
 
-    Words are without numbers before all of them, CamelCase and "_" spaced; where two would be one,
-    as `2_door` and `4_door` are without numbers, all stay as they are. Notes say what changed, and
-    what prompts would have that is no word. Underscores alone stay: prompts have spaces for them.
+    Numbers before all names are removed, and CamelCase and "_" become spaces. If two names would
+    become equal, as `2_door` and `4_door` without numbers, all stay unchanged. Notes name changes,
+    and codes that prompts would contain. Underscores alone stay: prompts replace them with spaces.
     """
     folders, notes = list(images.class_names), list(images.notes)
-    name_file = "--class-names FILE, lines of a folder and its name"
+    name_file = "--class-names FILE, with lines of a folder and its name"
     which = "class folders" if images.labels_from == "folders" else "class names"
     if folders and {folder.lower() for folder in folders} <= _SPLITS:
         notes.append(
-            f"classes are called {first_of(folders)}: if these hold them, name one, "
+            f"classes are named {first_of(folders)}: if these hold the classes, name one, "
             f"{images.name}=PATH/{folders[0]}"
         )
     is_numbered = all(map(_NUMBER_BEFORE.match, folders))
@@ -67,28 +67,28 @@ def names_of_folders(images: ImageSet) -> ImageSet:
 
         of_imagenet = names_by_wnid()
         words = [of_imagenet.get(folder, folder) for folder in folders]
-        are_codes = "" if of_imagenet.keys() >= {*folders} else "wnids that are not all ImageNet's"
+        are_codes = "" if of_imagenet.keys() >= {*folders} else "wnids, some not in ImageNet"
     elif folders and all(map(str.isdecimal, folders)):
         are_codes = "numbers"
     if are_codes:
         first = first_of(folders, _SHOWN)
-        notes.append(f"{which} are {are_codes} ({first}), and prompts have them: {name_file}")
+        notes.append(f"{which} are {are_codes} ({first}), and prompts use them: {name_file}")
     if are_codes or words in (folders, [folder.replace("_", " ") for folder in folders]):
         return replace(images, notes=notes)
     pairs = [f"{short(f)} as '{short(w)}'" for f, w in zip(folders, words, strict=True) if f != w]
-    notes.append(f"{which} are read as words: {first_of(pairs, _SHOWN)}; others: {name_file}")
+    notes.append(f"{which} are read as words: {first_of(pairs, _SHOWN)}; to change: {name_file}")
     return replace(images, class_names=words, folder_names=folders, notes=notes)
 
 
 def with_class_names(images: ImageSet, path: Path) -> ImageSet:
-    """The set with the class names that a file gives.
+    """The set with the class names from a file.
 
-    It has a name a line, in the order of the folders (of their numbers, where they are numbers), or
-    lines of a folder and, behind a tab or a space, its class name. Labels from 1 of a set without
-    names are those of the lines from 1.
+    It has one name per line, in the order of the folders (by number if they are numbers), or lines
+    of a folder and, after a tab or a space, its class name. In a set without names whose labels
+    start at 1, label 1 is the first line.
 
     Raises:
-        DatasetError: no such file, or lines that do not fit the folders.
+        DatasetError: the file cannot be read, or its lines do not match the folders.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -101,7 +101,7 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
         start = int(first == 1 and last == len(lines))
         if start:
             images = replace(images, labels=images.labels - (images.labels > 0))
-            notes.append(f"labels count from 1, which is '{short(lines[0])}'")
+            notes.append(f"labels start at 1, which means '{short(lines[0])}'")
         folders = [*map(str, range(start, max(last + 1, len(lines))))]
     pairs = (re.split(r"[\t ]+", line, maxsplit=1) for line in lines)
     named = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
@@ -109,18 +109,18 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
         if len(lines) != len(folders):
             are = "class folders" if images.class_names else "labels from 0"
             raise DatasetError(
-                f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} {are}: must be "
-                f"a name a line in their order, or lines of a folder and its name."
+                f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} {are}: must have"
+                f" one name per line in their order, or lines of a folder and its name."
             )
         named = dict(zip(folders, lines, strict=True))
         shown = first_of([f"{folder} is {short(name)}" for folder, name in named.items()], _SHOWN)
-        notes.append(f"names are in the order of the folders: {shown}")
+        notes.append(f"names follow the order of the folders: {shown}")
     names = [named[folder] for folder in folders]
     return replace(images, class_names=names, folder_names=folders, notes=notes)
 
 
 def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
-    """What to say of classes whose names differ in case, spaces, signs or a count alone."""
+    """Notes on classes whose names differ only in case, spaces, punctuation or a count."""
     by_stem: dict[str, dict[str, list[int]]] = {}
     for row, name in enumerate(names):
         letters = re.sub(r"[\s_-]+", "", name).casefold()
@@ -136,7 +136,7 @@ def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
     for rows in (rows for rows in groups if len(rows) > 1):
         called = [short(folders[row] if folders else f"{names[row]} at {row}") for row in rows]
         yield (
-            f"{len(rows)} classes are called '{short(names[rows[0]])}' "
-            f"({first_of(called, _SHOWN)}) but for spelling or a number, and no prompt tells them "
-            f"apart"
+            f"{len(rows)} classes are named '{short(names[rows[0]])}' "
+            f"({first_of(called, _SHOWN)}) except for spelling or a number: prompts cannot "
+            f"distinguish them"
         )

@@ -1,9 +1,9 @@
-"""Picture files to RGB: the one place that says how an image is read, and that knows pillow_heif.
+"""Picture files to RGB: the only place that decides how an image is read or uses pillow_heif.
 
-What is judged is read as a viewer shows it (`as_shown`): turned as its EXIF says, transparent
+Judged images are read as a viewer shows them (`as_shown`): turned as their EXIF says, transparent
 pixels on white. The paper's sets are read as published (`as_extracted`): nothing turned,
-transparency dropped. Either way images of more than 8 bits are brought to 8; Pillow's own
-conversion makes all above 255 white. What Pillow cannot read is refused with its reason.
+transparency dropped. Both reduce images with more than 8 bits to 8; Pillow's own conversion makes
+everything above 255 white. Files that Pillow cannot read are refused with a reason.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ import PIL
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, PngImagePlugin, UnidentifiedImageError
 
-READING = 7  # goes up when a file gives other pixels or notes
+READING = 8  # goes up when a file gives other pixels or notes
 # The notes of an image of more than 8 bits, of several pictures, and of a long one.
-BROUGHT = "brought to 8 bits"
-FIRST = "only the first of its pictures is looked at"
-CUT_OFF = "only the square in its middle is looked at"
+BROUGHT = "reduced to 8 bits"
+FIRST = "only its first picture is judged"
+CUT_OFF = "only its central square is judged"
 _LONG = 2  # long sides in short ones, from which on the most is outside of that square
 # The largest numbers of 8, 10, 12 and 16 bits: what cameras and scanners put into 16.
 _LARGEST = (255, 1023, 4095, 65_535)
@@ -43,7 +43,7 @@ Source = bytes | Path | Image.Image
 
 
 class Decoded(NamedTuple):
-    """An RGB image, and what was done to read it where that is more than reading."""
+    """An RGB image, and a note if more was done than reading it."""
 
     image: Image.Image
     note: str = ""
@@ -51,9 +51,9 @@ class Decoded(NamedTuple):
 
 @contextlib.contextmanager
 def limited_to(megapixels: float | None) -> Iterator[None]:
-    """Refuse larger images, those of 179 megapixels without a number; Pillow warns of none.
+    """Refuse larger images, by default above 179 megapixels; silence Pillow's warnings.
 
-    It holds for the process: the limit is Pillow's own, which refuses what is twice as large.
+    It applies to the whole process: Pillow refuses images of twice its own limit.
     """
     pillows = Image.MAX_IMAGE_PIXELS
     if megapixels:
@@ -67,10 +67,10 @@ def limited_to(megapixels: float | None) -> Iterator[None]:
 
 
 def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
-    """A picture as a viewer shows it; a JPEG is decoded no larger than it needs to be for `small`.
+    """A picture as a viewer shows it; a JPEG is decoded no larger than `small` requires.
 
     Raises:
-        Exception: it cannot be read; of a damaged file Pillow raises nearly anything.
+        Exception: it cannot be read; for a damaged file Pillow raises nearly anything.
     """
     image = source if isinstance(source, Image.Image) else _opened(source)
     # Of 16 bits a colour Pillow keeps 8, and says so in the tiles of a file that is not decoded.
@@ -94,7 +94,7 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
 
 
 def as_extracted(source: bytes | Path) -> Image.Image:
-    """A whole picture as the paper's sets are read, neither turned nor laid on white.
+    """A picture as the paper's sets are read, neither turned nor put on white.
 
     Raises:
         Exception: it is damaged.
@@ -103,7 +103,7 @@ def as_extracted(source: bytes | Path) -> Image.Image:
 
 
 def is_deep(read: Callable[[], bytes]) -> bool:
-    """Whether a file has one channel of more than 8 bits."""
+    """Whether a file has one channel with more than 8 bits."""
     try:
         return _opened(read()).mode[0] in "IF"
     except Exception:  # that it is damaged is said where it is read
@@ -111,33 +111,32 @@ def is_deep(read: Callable[[], bytes]) -> bool:
 
 
 def reader() -> str:
-    """What decides whether a file can be read: one that could not is tried again by another."""
+    """What decides whether a file can be read: an unreadable file is retried if it changes."""
     has_heif = find_spec("pillow_heif") is not None
     return f"Pillow {PIL.__version__}, heif {has_heif}, {Image.MAX_IMAGE_PIXELS} pixels"
 
 
 def _opened(source: bytes | Path) -> Image.Image:
-    """A file whose head was read.
+    """An opened image file, of which only the header was read.
 
     Raises:
-        OSError: it is no picture, in words that say what it is instead where that is known, or it
-            is too large.
+        OSError: it is not a picture, with a reason where it is known, or it is too large.
     """
     data = source if isinstance(source, bytes) else source.read_bytes()
-    what = "it is no picture of a known kind" if data else "it is empty"
+    what = "it is not a picture in a known format" if data else "it is empty"
     if data[4:8] == b"ftyp" and data[8:10] in _HEIF:
         if find_spec("pillow_heif"):
             from pillow_heif import register_heif_opener
 
             register_heif_opener()
         else:
-            what = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
+            what = "it is a HEIC photo: pip install 'zsntta[heic]'"
     try:
         return Image.open(io.BytesIO(data))
     except Image.DecompressionBombError as error:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 10**6
         raise OSError(
-            f"it has more than {most:,.4g} megapixels: --max-megapixels of detect allows more"
+            f"it has more than {most:,.4g} megapixels: detect --max-megapixels allows more"
         ) from error
     except (UnidentifiedImageError, KeyError) as error:  # a KeyError of a damaged head
         beginning = data[:64].lstrip().lower()
@@ -161,7 +160,7 @@ def _in_8_bits(image: Image.Image) -> Image.Image:
     values = numbers.astype(np.float64)
     finite = values[np.isfinite(values)]
     if not finite.size:
-        raise OSError("not one of its pixels is a finite number")
+        raise OSError("none of its pixels is a finite number")
     low, high = float(finite.min()), float(finite.max())
     if numbers.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1:
         low, high = 0.0, 1.0

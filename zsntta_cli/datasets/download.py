@@ -1,7 +1,7 @@
-"""Known sets into the data root: fetched, verified, and unpacked where no reader takes an archive.
+"""Fetch known sets into the data root, verify them, and unpack archives that no reader accepts.
 
-A file at https://… or file://… comes by urllib and is resumed with a Range header. It takes its
-name once it is whole and what its checksum says; a folder once all of it is there.
+A file at https://… or file://… is fetched by urllib and resumed with a Range header. It takes its
+name once it is complete and matches its checksum; a folder takes its name once it is complete.
 """
 
 import contextlib
@@ -38,27 +38,27 @@ _ALL_THERE = 416  # the status where nothing lies behind the byte that is asked 
 def fetch(
     name: str, entry: DatasetEntry, root: Path, reporter: Reporter, mirror: str = ""
 ) -> Iterator[str]:
-    """Fetch what lacks of a known set: lines that say what is where.
+    """Fetch the missing files of a known set, and report each in a line.
 
-    `mirror` is another address below which the files lie, each by its own name.
+    `mirror` is another address that has the files, each under its own name.
 
     Raises:
-        DatasetError: it has no plain address, cannot be had, or is not what it should be.
+        DatasetError: the set has no plain address, is not available, or is not as published.
         StoreError: it cannot be written.
     """
     if not entry.layout:
         yield "it is built in"
     elif not entry.files and (place := entry.place(root)):
-        yield f"{place} is there already"
+        yield f"{place} already exists"
     elif not entry.files:
         raise DatasetError(
-            f"no plain address is known: get it from {entry.home} and put {entry.layout} into "
+            f"no plain address is known: download it from {entry.home} and put {entry.layout} into "
             f"{root}."
         )
     for file in entry.files:
         target, folder = root / file.file, root / file.unpacks
         if file.unpacks and folder.exists():
-            yield f"{folder} is there already"
+            yield f"{folder} already exists"
             continue
         aside = target.with_name(f"{target.name}.differs")
         if target.exists():
@@ -72,7 +72,7 @@ def fetch(
                 facts, is_well = _facts(begun, target, file.checksum, reporter)
                 take_name(begun, target if is_well else aside)
             if not is_well:
-                raise DatasetError(f"{facts}. What came is kept as {aside}.")
+                raise DatasetError(f"{facts}. The download is kept as {aside}.")
         yield f"{target}: {facts}"
         if file.unpacks:
             try:
@@ -80,14 +80,14 @@ def fetch(
             except DatasetError as error:
                 take_name(target, aside)
                 raise DatasetError(f"{error} It is kept as {aside}.") from error
-            yield f"{folder}: unpacked ({target} is not needed any more)"
+            yield f"{folder}: unpacked ({target} is no longer needed)"
 
 
 def fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
-    """Fetch what lacks of a set that comes at once, and unpack an archive of it that lies there.
+    """Fetch missing files of a set that downloads by itself, and unpack its existing archives.
 
     Raises:
-        DatasetError: it cannot be had.
+        DatasetError: it is not available.
     """
     lacks = any(not (root / (file.unpacks or file.file)).exists() for file in entry.files)
     if lacks and not any((root / place).exists() for place in entry.places):
@@ -101,7 +101,7 @@ def _alone(target: Path) -> Iterator[None]:
     """Keep others from fetching the same file.
 
     Raises:
-        DatasetError: somebody does. StoreError: nothing can be written there.
+        DatasetError: somebody else is fetching it. StoreError: its folder is not writable.
     """
     path = target.with_name(f".{target.name}.lock")
     with writing(target):
@@ -125,23 +125,23 @@ def _facts(path: Path, target: Path, checksum: str, reporter: Reporter) -> tuple
     if not published:
         return f"no checksum is published: {size}, sha256 {actual}", True
     if actual != published:
-        words = f"is not the file that is known: its {kind} is {actual}, must be {published}"
+        words = f"is not the published file: its {kind} is {actual}, must be {published}"
         return f"{target} {words}", False
     return f"{size}, {kind} as published", True
 
 
 def _download(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> None:
-    """Fetch a file, from where it broke off; as long as that brings more, it is tried again.
+    """Fetch a file, resume where it broke off, and retry as long as more arrives.
 
     Raises:
-        DatasetError: there is no such file, it cannot be had, or only a part of it came.
+        DatasetError: the file does not exist, is not available, or arrived only in part.
     """
     in_vain, most = 0, -1
     while in_vain < _IN_VAIN - 1:
         came = begun.stat().st_size if begun.exists() else 0
         in_vain, most = (0, came) if came > most else (in_vain + 1, most)
         time.sleep(_PAUSE * 2**in_vain if in_vain else 0)
-        reason = "it ends too soon"
+        reason = "it ended too early"
         try:
             if _attempt(name, address, begun, room, reporter):
                 return
@@ -155,12 +155,12 @@ def _download(name: str, address: str, begun: Path, room: float, reporter: Repor
                     begun.unlink()  # it is shorter now
             if status in _FINAL or not (status or begun.exists()):
                 raise DatasetError(f"cannot read {address} ({reason}).") from error
-    kept = f"after {most:,} bytes: what came is kept, and the same command goes on"
+    kept = f"after {most:,} bytes, which are kept: run the same command to resume"
     raise DatasetError(f"{address} broke off {kept if most > 0 else f'({reason})'}.")
 
 
 def _attempt(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> bool:
-    """Append what lacks of a file, in one attempt: whether it is whole then.
+    """Append the missing bytes of a file in one attempt; return whether it is then complete.
 
     Raises:
         DatasetError: the disk has no room for it.
@@ -174,7 +174,7 @@ def _attempt(name: str, address: str, begun: Path, room: float, reporter: Report
         if lacks * room > free:
             raise DatasetError(
                 f"{lacks * room / 1e9:,.1f} GB are needed in {begun.parent}, {free / 1e9:,.1f} GB "
-                f"are free: make room, or take another folder with --data-root"
+                f"are free: make room, or choose another folder with --data-root"
             )
         total = max(1, (start + lacks) // _MEGABYTE)
         with begun.open("ab" if start else "wb") as sink, reporter.track(name, total, "MB") as tell:
@@ -189,12 +189,12 @@ def _attempt(name: str, address: str, begun: Path, room: float, reporter: Report
 
 
 def unpack(archive: Path, folder: Path, reporter: Reporter) -> None:
-    """Make a folder of the folder of its name in a tar: all of it, or nothing.
+    """Unpack the folder of this name from a tar, completely or not at all.
 
-    Regular files alone are written, and none of them outside.
+    Only regular files are written, and none outside the folder.
 
     Raises:
-        DatasetError: no whole tar, without such a folder, or with a path that leads out of it.
+        DatasetError: the tar is incomplete, lacks the folder, or has a path that leads out of it.
     """
     with writing(folder), reporter.waiting(lambda: f"unpacking {archive}"):
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Image sets of the hub: what the library `datasets` loads, and CLIP_benchmark's web data sets.
+"""Image sets from the hub: what the library `datasets` loads, and CLIP_benchmark's web data sets.
 
-`hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN` is of the hub, or of a folder of this
-machine. Rows lie on disk, and an image is decoded when it is asked for. The library is an extra,
-and this the only module that knows it; it runs no code of a data set.
+`hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN` names a set on the hub or in a local
+folder. Rows stay on disk, and an image is decoded when it is requested. The library is an extra
+that only this module uses; it runs no code of a data set.
 """
 
 import re
@@ -33,13 +33,13 @@ _TIMEOUT = 10  # seconds until the hub counts as out of reach
 
 
 def hub_images(name: str, address: str) -> ImageSet:
-    """The images of a split, with the labels of its column of classes, of a usual name, or named.
+    """The images of a split, with the labels of its class column, of a usual or a named one.
 
-    Where no column is of images, one of files as bytes is taken, as pandas and polars write them.
+    Without an image column, a column of files as bytes is used, as pandas and polars write them.
 
     Raises:
-        DatasetError: the library is not there, the set cannot be had, or it has no image column,
-            or several.
+        DatasetError: the library is not installed, the set is not available, or it has no image
+            column or several.
     """
     parts = _ADDRESS.fullmatch(address.removeprefix(HF))
     asked = dict(parse_qsl(parts[5] or "")) if parts else {}
@@ -51,7 +51,7 @@ def hub_images(name: str, address: str) -> ImageSet:
     source, where = parts[1], f"{HF}{parts[1]}"
     library = find_spec("datasets")
     if library is None or library.origin is None:  # a folder of that name is there more often
-        raise DatasetError(f"the library datasets reads {where}: pip install 'zsntta[datasets]'.")
+        raise DatasetError(f"{where} needs the library datasets: pip install 'zsntta[datasets]'.")
     import datasets
 
     if not sys.stderr.isatty():
@@ -70,7 +70,7 @@ def hub_images(name: str, address: str) -> ImageSet:
     files = [c for c, kind in kinds.items() if _may_hold_images(kind)]
     image = _column(where, "image", pictures or files, kinds, asked)
     if image is None:
-        raise DatasetError(f"{where} has no column of images: its columns are {', '.join(kinds)}.")
+        raise DatasetError(f"{where} has no image column: its columns are {', '.join(kinds)}.")
     told = rows.with_format(None)[label][:] if label else [None] * len(rows)
     labels, class_names = labels_told(source, told, getattr(kinds.get(label or ""), "names", ()))
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
@@ -83,7 +83,7 @@ def hub_images(name: str, address: str) -> ImageSet:
         unused = [c for c in _LABELS if c in kinds and c != label]
         notes = [f"the column '{c}' has neither numbers, texts nor classes" for c in unused]
         notes += [f"the column '{label}' has no label in any row"] if label else []
-        notes.append(f"no labels: ?label=COLUMN behind it takes a column's, of {', '.join(kinds)}")
+        notes.append(f"no labels: append ?label=COLUMN to use a column of {', '.join(kinds)}")
     return replace(
         file_set(name, images, labels, class_names),
         sample_ids=numbered(len(images)),
@@ -95,10 +95,10 @@ def hub_images(name: str, address: str) -> ImageSet:
 def _rows(
     source: str, revision: str | None, config: str | None, split: str | None
 ) -> tuple[Any, str]:
-    """The rows of a split, as the library has them, and the commit that they are of, if of one.
+    """The rows of a split as the library gives them, and their commit if there is one.
 
-    It is fetched and prepared without the other splits, which may be large. What is so prepared
-    lies apart: the library would take it for the whole.
+    The split is fetched and prepared without the other splits, which may be large, and stored in a
+    separate cache: the library would take it for the complete set.
     """
     import datasets
 
@@ -107,12 +107,12 @@ def _rows(
         splits = dict(saved) if isinstance(saved, dict) else {None: saved, str(saved.split): saved}
         return splits[split], ""
     if not split:
-        raise ValueError("say which split, as :test behind it")
+        raise ValueError("append a split, such as :test")
     wanted = re.findall(r"(?:^|\+)([\w.]+)", split)  # of "train[:10%]+test"
     apart = Path(datasets.config.HF_DATASETS_CACHE) / "zsntta" / "+".join(wanted)
     builder = datasets.load_dataset_builder(source, config, revision=revision, cache_dir=str(apart))
     if _COMMIT.fullmatch(revision or "") and builder.hash != revision:
-        raise ValueError(f"fetched is {builder.hash} alone")  # without a hub, the last one is had
+        raise ValueError(f"only {builder.hash} is available")  # without a hub, the last one is had
     if files := builder.config.data_files:
         if missing := [one for one in wanted if one not in files]:
             raise ValueError(f"it has the splits {', '.join(map(str, files))}, not {missing[0]}")
@@ -136,7 +136,7 @@ def _column(
     kinds: Mapping[str, Any],
     asked: Mapping[str, str],
 ) -> str | None:
-    """The column that is asked for, or the only one of a type; None where there is none.
+    """The requested column, or the only one of a type; None if there is none.
 
     Raises:
         DatasetError: there are several, or not the one that is asked for.
@@ -145,7 +145,7 @@ def _column(
     if len(chosen) > 1 or not kinds.keys() >= {*chosen}:
         raise DatasetError(
             f"{where} has the {what} columns {', '.join(typed) or '(none)'}, of "
-            f"{', '.join(kinds)}: name one at the end, as ?{what}={[*typed, 'COLUMN'][0]}."
+            f"{', '.join(kinds)}: append one, as in ?{what}={[*typed, 'COLUMN'][0]}."
         )
     return chosen[0] if chosen else None
 
@@ -174,10 +174,10 @@ def _content(stored: Any, i: int, column: str) -> bytes:
 def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     """The images of a web data set's repository, which is fetched into the data root once.
 
-    Fetched are the texts and the split of one revision, the shards last.
+    The texts and the split of one revision are fetched, the shards last.
 
     Raises:
-        DatasetError: it is not there and cannot be fetched.
+        DatasetError: it is missing and cannot be fetched.
     """
     root, where = data_root / repository, f"https://huggingface.co/datasets/{repository}"
     split = shards.SPLIT
@@ -201,13 +201,13 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
                 )  # fmt: skip
         except Exception as error:  # the hub and what it asks through raise what they like
             raise DatasetError(
-                f"{where} is not whole in {root} and cannot be fetched "
+                f"{where} is incomplete in {root} and cannot be fetched "
                 f"({type(error).__name__}: {first_line(error)})."
             ) from error
         tars = shards.shard_paths(root)
     if not tars:
         raise DatasetError(
-            f"{where} has no {split}/{shards.COUNT}: it is no web data set of CLIP_benchmark's "
+            f"{where} has no {split}/{shards.COUNT}: it is not a web data set in CLIP_benchmark's "
             f"layout."
         )
     images = shards.web_dataset(name, tars)

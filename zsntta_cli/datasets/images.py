@@ -1,4 +1,4 @@
-"""An image set as the extraction sees it, whatever it is read from."""
+"""An image set as the extraction sees it, whatever its source."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ _LIMIT_SEED = 0  # of the subset that --limit takes: always the same one
 
 @dataclass(frozen=True)
 class ImageSet:
-    """N images with labels and ids in a fixed order; an image is read when it is asked for."""
+    """N images with labels and ids in a fixed order; an image is read when it is requested."""
 
     name: str
     read: Callable[[int], Image.Image]  # RGB image i; OSError where it is broken
@@ -49,7 +49,7 @@ class ImageSet:
         return len(self.labels)
 
     def identity(self) -> dict[str, object]:
-        """What a feature file records of its source."""
+        """What a feature file records about its source."""
         digest = hashlib.sha256(self.fingerprint.encode())
         for names in (self.sample_ids, self.folder_names or self.class_names):
             digest.update("\0".join(names).encode(errors="surrogateescape"))
@@ -61,9 +61,9 @@ class ImageSet:
 
 
 def account(images: ImageSet) -> str:
-    """One line on what was read of a set: images, labels and classes, and what was left out."""
+    """One line on what was read from a set: images, labels and classes, and skipped files."""
     classes, labelled = images.class_names, int((images.labels >= 0).sum())
-    told = f"labels of its {images.labels_from}, " if images.labels_from else ""
+    told = f"labels from its {images.labels_from}, " if images.labels_from else ""
     if not labelled:
         told = "no labels"
     elif not classes:
@@ -75,17 +75,17 @@ def account(images: ImageSet) -> str:
         unused = [short(name) for label, name in enumerate(classes) if label not in used]
         told += f" ({len(unused):,} without an image: {first_of(unused, _SHOWN)})" * bool(unused)
     some = "" if labelled in (0, len(images)) else f" ({labelled:,} with a label)"
-    left_out = f"; left out: {images.left_out}" if images.left_out else ""
+    left_out = f"; skipped: {images.left_out}" if images.left_out else ""
     return f"{images.name}: {counted(len(images), 'image')}{some}, {told}{left_out}"
 
 
 def file_set(
     name: str, files: Sequence[File], labels: ArrayLike, class_names: Sequence[str] = ()
 ) -> ImageSet:
-    """A set of image files, as published; ids are paths, and sizes in bytes tell it from others.
+    """A set of image files, as published; ids are paths, and file sizes identify its content.
 
-    Recorded is whether pictures have more than 8 bits, which are brought to 8: looked at are some
-    files alone, of formats that have such.
+    It records whether pictures have more than 8 bits, which are reduced to 8. Only a sample of the
+    files in formats with more than 8 bits is checked.
 
     Raises:
         DatasetError: a label has no class name.
@@ -103,7 +103,7 @@ def file_set(
 def array_set(
     name: str, pixels: NDArray[np.uint8], labels: ArrayLike, class_names: Sequence[str]
 ) -> ImageSet:
-    """A set of pixels (N, H, W, 3), whose ids are numbers.
+    """A set of images from pixels (N, H, W, 3), whose ids are numbers.
 
     Raises:
         DatasetError: a label has no class name.
@@ -127,7 +127,7 @@ def _checked(labels: ArrayLike, class_names: Sequence[str]) -> NDArray[np.int32]
 
 
 def as_shown(images: ImageSet) -> ImageSet:
-    """The images as a viewer shows them, where they are files; others have nothing to turn."""
+    """The images as a viewer shows them if they are files; others stay unchanged."""
     if not images.files:
         return images
     return replace(
@@ -138,13 +138,13 @@ def as_shown(images: ImageSet) -> ImageSet:
 
 
 def with_lists(images: ImageSet, lists: Sequence[Path]) -> ImageSet:
-    """The set with the digests of the lists that it is of."""
+    """The set with the digests of its lists."""
     digests = {path.name: sha256(path) for path in lists}
     return replace(images, facts={**images.facts, LISTS: digests}) if digests else images
 
 
 def limited(images: ImageSet, limit: int | None) -> ImageSet:
-    """At most `limit` images, drawn without regard to class but always the same."""
+    """At most `limit` images, drawn regardless of class but always the same."""
     if limit is None or limit >= len(images):
         return images
     return replace(pick_rows(images, subset(len(images), limit)), limit=limit)
@@ -162,11 +162,11 @@ def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
 
 
 def subset(count: int, limit: int) -> NDArray[np.int64]:
-    """At most `limit` of `count` rows, drawn but always the same, in order."""
+    """At most `limit` of `count` rows, in order, drawn but always the same."""
     generator = np.random.Generator(np.random.PCG64(_LIMIT_SEED))
     return np.sort(generator.permutation(count)[:limit])
 
 
 def numbered(count: int) -> list[str]:
-    """Sample ids of `count` images that have no names: their numbers."""
+    """Sample ids of `count` images without names: their numbers."""
     return [f"{i:05d}" for i in range(count)]

@@ -1,7 +1,7 @@
 """Known sets as they are published: by torchvision's own classes, by class folders, by lists.
 
-A set is read where it is first found below the data root. `known_sets.json` says which of these
-functions reads which set.
+A set is read from its first existing place below the data root. `known_sets.json` assigns each set
+to one of these functions.
 """
 
 import errno
@@ -31,10 +31,10 @@ EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # in the arch
 
 
 def existing(path: Path) -> Path:
-    """The path, if there is something.
+    """The path, if it exists.
 
     Raises:
-        FileNotFoundError: there is not.
+        FileNotFoundError: it does not exist.
     """
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
@@ -42,7 +42,7 @@ def existing(path: Path) -> Path:
 
 
 def _place(root: Path, places: Sequence[str]) -> Path:
-    """Where a set lies below the data root; FileNotFoundError names where it is looked for."""
+    """Where a set is below the data root; FileNotFoundError names its expected path."""
     return first_place(root, places) or existing(root / places[0])
 
 
@@ -50,7 +50,7 @@ def _place(root: Path, places: Sequence[str]) -> Path:
 
 
 def by_folder(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
-    """The images of a folder or its archive: class folders are labels; a flat one has none."""
+    """The images of a folder or its archive: class folders are labels; a flat folder has none."""
     return folder_set(name, _place(root, places), places[0].rpartition("/")[2])
 
 
@@ -58,18 +58,19 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
     """The images of a folder, a .tar or a .zip: class folders are labels; a flat one has none.
 
     Raises:
-        DatasetError: no image, images beside class folders, or no whole archive.
+        DatasetError: there is no image, there are images beside class folders, or the archive is
+            incomplete.
     """
     left_out = tree.LeftOut()
     files = tree.images_in(place, within, left_out)
     parts = [left_out.words()] if left_out.words() else []
     if not files:
-        raise DatasetError(f"no image in {place}{f'; left out: {parts[0]}' if parts else ''}.")
+        raise DatasetError(f"no image in {place}{f'; skipped: {parts[0]}' if parts else ''}.")
     classes = tree.in_order({file.parts[0] for file in files if len(file.parts) > 1})
     if classes and (beside := [file.id for file in files if len(file.parts) == 1]):
         raise DatasetError(
             f"{place} has images beside class folders, such as {beside[0]}: "
-            f"each must be in a folder of its class."
+            f"each must be in its class folder."
         )
     index = {folder: label for label, folder in enumerate(classes)}
     labels = [index[file.parts[0]] if classes else -1 for file in files]
@@ -83,12 +84,12 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
 
 
 def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str, str]) -> ImageSet:
-    """The images of class folders, in the order of their names' mapping, of places in a row.
+    """The images of class folders, in the order of `names_by_folder`, from one place or several.
 
-    `places` are by what the ids of their images begin with.
+    `places` are keyed by the prefix of their images' ids.
 
     Raises:
-        DatasetError: a class without images, or images of another.
+        DatasetError: a class has no images, or there are images of an unknown class.
     """
     files, labels, count = list[tree.File](), list[int](), len(names_by_folder)
     for prefix, place in places.items():
@@ -103,7 +104,7 @@ def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str,
             )
         if strange:
             raise DatasetError(
-                f"{len(strange):,} folders in {place} are no class of it, such as {strange[0]}."
+                f"{len(strange):,} folders in {place} are not classes of it, such as {strange[0]}."
             )
         above = tuple(filter(None, prefix.split("/")))
         for label, found in enumerate(by_class.values()):
@@ -117,19 +118,19 @@ def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str,
 
 @cache
 def names_by_wnid(subset: str = "") -> dict[str, str]:
-    """The 1000 class names by their wnids, in standard order; the 200 of subset "a" or "r"."""
+    """The 1000 class names by wnid, in standard order; only 200 for the subset "a" or "r"."""
     lines = _TABLE.read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {wnid: name for wnid, name, subsets in rows if subset in subsets}
 
 
 def by_wnid(name: str, root: Path, *, places: Sequence[str], subset: str = "") -> ImageSet:
-    """The images of a set with one folder a wnid, in a folder or an archive."""
+    """The images of a set with one folder per wnid, in a folder or an archive."""
     return by_keys(name, {"": _place(root, places)}, names_by_wnid(subset))
 
 
 def by_number(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
-    """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
+    """ImageNet-V2: the folders are the labels '0' to '999', so '10' does not follow '1'."""
     names = {str(label): name for label, name in enumerate(names_by_wnid().values())}
     return by_keys(name, {"": _place(root, places)}, names)
 
@@ -137,10 +138,10 @@ def by_number(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
 def validation(name: str, root: Path) -> ImageSet:
     """The validation set: `imagenet/val/` by wnid.
 
-    It is made once of the tar of all images and the devkit, by torchvision.
+    Torchvision makes it once from the tar of all images and the devkit.
 
     Raises:
-        DatasetError: the devkit is not there, or one of them is not the published file.
+        DatasetError: the devkit is missing, or one of them is not the published file.
     """
     folder = root / "imagenet"
     if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
@@ -165,7 +166,7 @@ def validation(name: str, root: Path) -> ImageSet:
 def listed(
     name: str, base: Path, paths: Sequence[str], labels: Sequence[int], names: Sequence[str]
 ) -> ImageSet:
-    """Image files that a list names, in its order; the ids are the paths, which begin at `base`.
+    """Image files that a list names, in its order; the ids are the paths, relative to `base`.
 
     Raises:
         DatasetError: a file is missing, or a label has no class name.
@@ -189,7 +190,7 @@ def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
     """CIFAR-10 or CIFAR-100, test split, fine labels.
 
     Raises:
-        DatasetError: its files are not the published ones: a pickle of anybody else can do harm.
+        DatasetError: its files are not the published ones: other pickles may be harmful.
     """
     from torchvision import datasets as published
 
@@ -201,8 +202,8 @@ def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
         files = [original.meta["filename"], *(file for file, _ in original.test_list)]
         paths = [str(existing(root / original.base_folder / file)) for file in files]
         raise DatasetError(
-            f"{' and '.join(paths)} are not the published files by their md5, and pickles of "
-            f"others are not opened"
+            f"{' and '.join(paths)} are not the published files by their md5, and other pickles "
+            f"are not opened"
         ) from error
     return array_set(name, test.data, test.targets, test.classes)
 
@@ -220,7 +221,7 @@ def svhn(name: str, root: Path) -> ImageSet:
 def food101(name: str, root: Path) -> ImageSet:
     """Food-101, test split, in the order of its folders: cheese plate (16), then cheesecake (17).
 
-    The paper's released code names these two the other way round.
+    The paper's released code swaps these two names.
     """
     from torchvision.datasets import Food101
 
@@ -273,9 +274,9 @@ def cub200(name: str, root: Path) -> ImageSet:
 
 
 def openood(name: str, root: Path, *, places: Sequence[str], list_file: str) -> ImageSet:
-    """A set of OpenOOD's: a folder or an archive; of it what the list has, where there is one.
+    """A set of OpenOOD: a folder or an archive, restricted to its list if there is one.
 
-    Its lines are a path and a label, -1 for all.
+    Each line of a list has a path and a label, which is always -1.
     """
     images = by_folder(name, root, places=places)
     folders = (root, root / "benchmark_imglist" / "imagenet")
@@ -297,7 +298,7 @@ def openood(name: str, root: Path, *, places: Sequence[str], list_file: str) -> 
 
 
 def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageSet:
-    """The test split of one of CoOp's data sets, with the class names that its file gives.
+    """The test split of one of CoOp's data sets, with the class names from its file.
 
     Its parts train, val and test are rows [path, label, class name]; paths of SUN397 begin with a
     slash.
@@ -307,14 +308,14 @@ def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageS
     rows = [row for part in ("train", "val", "test") for row in parts[part]]
     names = dict(sorted((label, class_name) for _, label, class_name in rows))
     if list(names) != list(range(len(names))):
-        raise DatasetError(f"the labels of {file} are not 0, 1, 2 and so on.")
+        raise DatasetError(f"the labels of {file} must be 0, 1, 2 and so on.")
     paths = [place.lstrip("/") for place, _, _ in parts["test"]]
     labels = [label for _, label, _ in parts["test"]]
     return with_lists(listed(name, existing(base), paths, labels, [*names.values()]), [file])
 
 
 def aircraft(name: str, root: Path) -> ImageSet:
-    """FGVC-Aircraft's test split, by variant, as CoOp takes it: from the set's own text files."""
+    """FGVC-Aircraft's test split, by variant, from the set's own text files, as in CoOp."""
     base = root / "fgvc_aircraft"
     files = [base / "variants.txt", base / "images_variant_test.txt"]
     class_names, lines = (file.read_text().splitlines() for file in files)
@@ -325,7 +326,7 @@ def aircraft(name: str, root: Path) -> ImageSet:
 
 
 def coop_imagenet(name: str, root: Path) -> ImageSet:
-    """ImageNet's validation set under the names of CoOp's classnames.txt, a wnid and its name."""
+    """ImageNet's validation set with the names of CoOp's classnames.txt, each after its wnid."""
     file = root / "imagenet" / "classnames.txt"
     rows = [line.split(maxsplit=1) for line in file.read_text().splitlines() if line.strip()]
     names = {wnid: class_name.strip() for wnid, class_name in sorted(rows)}
@@ -355,7 +356,7 @@ def corruptions_of(name: str) -> tuple[tuple[str, ...], int]:
 
 
 def imagenet_c(name: str, root: Path) -> ImageSet:
-    """ImageNet-C: `imagenet-c/CORRUPTION/SEVERITY/WNID/*.JPEG`; of several, ids begin with that."""
+    """ImageNet-C: `imagenet-c/CORRUPTION/SEVERITY/WNID/*.JPEG`; ids of several keep the prefix."""
     corruptions, severity = corruptions_of(name)
     places = [f"imagenet-c/{corruption}/{severity}" for corruption in corruptions]
     by_prefix = {p if len(places) > 1 else "": existing(root / p) for p in places}
@@ -365,11 +366,11 @@ def imagenet_c(name: str, root: Path) -> ImageSet:
 def cifar_c(
     name: str, root: Path, *, places: Sequence[str], class_names: Sequence[str]
 ) -> ImageSet:
-    """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, also in their tar.
+    """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy per corruption, also in their tar.
 
     Raises:
-        DatasetError: a file is missing, or its numbers are not those of CIFAR-C: labels (N,) and
-            images (N, 32, 32, 3) of bytes, five severities one after the other.
+        DatasetError: a file is missing, or its arrays are not CIFAR-C's: labels (N,) and images
+            (N, 32, 32, 3) of bytes, five severities one after the other.
     """
     corruptions, severity = corruptions_of(name)
     place = _place(root, places)
@@ -381,7 +382,7 @@ def cifar_c(
         try:
             content: NDArray[Any] = np.load(io.BytesIO(files[file].read()))
         except (ValueError, EOFError) as error:
-            raise DatasetError(f"{file} in {place} is broken or no .npy file.") from error
+            raise DatasetError(f"{file} in {place} is broken or not a .npy file.") from error
         size = len(content) // SEVERITIES
         return content[(severity - 1) * size : severity * size].copy()  # all is held no longer
 

@@ -1,8 +1,8 @@
 """Lists of images, with labels or without: tables, JSON, OpenOOD's image lists, CoOp's split files.
 
-`--dataset mine=LIST` reads one as a set, and `detect LIST` the paths of one. A row names an image
-and, if it can, its class, by a name or by a number. Lists are read as spreadsheets, shells and
-programs write them: UTF-16, `;` or tabs between cells, quotes, slashes of Windows, accents of Macs.
+`--dataset mine=LIST` reads one as a set, and `detect LIST` reads its paths. A row names an image
+and optionally its class, by name or number. Lists may be written by spreadsheets, shells and other
+programs, with UTF-16, `;` or tabs as separators, quotes, Windows' slashes or Macs' accents.
 """
 
 import codecs
@@ -41,7 +41,7 @@ _ABOVE = 2  # folders above the list's, beside which images are looked for
 
 
 class Row(NamedTuple):
-    """An image of a list: its path as it stands there, its label and the name of its class."""
+    """An image of a list: its path as written there, its label and the name of its class."""
 
     path: str
     label: Any = ""  # a name or a number; empty without one
@@ -49,17 +49,17 @@ class Row(NamedTuple):
 
 
 def is_list(path: Path) -> bool:
-    """Whether a path is a list by its ending."""
+    """Whether a path has the ending of a list."""
     return path.suffix.lower() in ENDINGS and path.is_file()
 
 
 def decoded(data: bytes) -> str:
     """The text of a list, in UTF-8 or, as PowerShell writes it, in UTF-16 with its mark.
 
-    What is none of UTF-8 stays as in the names of files.
+    Bytes that are not UTF-8 are kept as surrogates, as in file names.
 
     Raises:
-        UnicodeDecodeError: it begins as UTF-16, and is none.
+        UnicodeDecodeError: it begins like UTF-16 but is not.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16")
@@ -67,9 +67,9 @@ def decoded(data: bytes) -> str:
 
 
 def table_rows(text: str) -> list[list[str]]:
-    """The rows of a table, its cells between commas, semicolons or tabs: what its head has.
+    """The rows of a table, separated by commas, semicolons or tabs as in its header.
 
-    A first line `sep=;` of a spreadsheet says it, too.
+    The first line of a spreadsheet may name the separator, as in `sep=;`.
     """
     head, _, rest = text.partition("\n")
     separator = max(",;\t", key=head.count)
@@ -82,7 +82,7 @@ def read_list(path: Path, label: str = "") -> list[Row]:
     """The rows of a list; `label` names the column or field of its labels.
 
     Raises:
-        DatasetError: it cannot be read, is of no known form, or has no rows or no such column.
+        DatasetError: it cannot be read, has an unknown format, no rows, or no such column.
     """
     try:
         text = decoded(read_input(path, _LARGEST))
@@ -91,12 +91,12 @@ def read_list(path: Path, label: str = "") -> list[Row]:
         raise DatasetError(f"cannot read the list {path} ({first_line(error)}).") from error
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise DatasetError(
-            f"{path} is no list of images ({first_line(error)}): must be a CSV or JSON lines with "
+            f"{path} is not a list of images ({first_line(error)}): must be CSV or JSON lines with "
             f"'path' and 'label', lines of a path and a number, or CoOp's split file."
         ) from error
     rows = [row for row in rows if row.path]
     if not rows:
-        raise DatasetError(f"the list {path} names no image: must have a path a line.")
+        raise DatasetError(f"the list {path} names no image: must have one path per line.")
     return rows
 
 
@@ -133,7 +133,7 @@ def _named(path: Path, text: str, label: str) -> list[Row]:
     for wanted in (labels if label else (), _PATHS):
         if rows and wanted and not columns.keys() & {*wanted}:
             named = first_of([*map(short, columns)])
-            raise LookupError(f"there is no '{wanted[0]}' among {named}: call a column so")
+            raise LookupError(f"no column is named '{wanted[0]}', of {named}: rename one")
     told = [[_first(row, names) for names in (_PATHS, labels, _NAMES)] for row in rows]
     return [Row(str(at).strip(), value, name) for at, value, name in told]
 
@@ -160,10 +160,10 @@ def _number(text: str) -> int | None:
 
 
 def found(folder: Path, name: str) -> str:
-    """The path of a list as a folder has it; empty where it has none.
+    """The path of a list's image as stored in a folder; empty if it is not there.
 
-    It is searched as written, and in the other forms of the same name: accents composed and not, as
-    Macs write them, and with the slashes of Windows.
+    It is searched as written, and in other forms of the same name: with accents composed or
+    decomposed, as Macs write them, and with Windows' slashes replaced.
     """
     for path in (name, name.replace("\\", "/")):
         for form in (path, *(unicodedata.normalize(kind, path) for kind in ("NFC", "NFD"))):
@@ -176,10 +176,10 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     """The images of a list, in its order, with its labels.
 
     Paths are relative to the list's folder, to one beside it, or to one up to two levels above, as
-    OpenOOD's are: the first that has all of them is taken.
+    in OpenOOD's lists: the first that has all images is used.
 
     Raises:
-        DatasetError: it cannot be read, an image is not there, or its labels do not fit each other.
+        DatasetError: it cannot be read, an image is missing, or its labels contradict each other.
     """
     rows = list(dict.fromkeys(_of_texts(path, row) for row in read_list(path, label)))
     paths = [row.path for row in rows]
@@ -195,7 +195,7 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
         lacks = min(lacks, missing, key=len)
     else:
         raise DatasetError(
-            f"{len(lacks):,} of {counted(len(paths), 'image')} of {path} are not there, such as "
+            f"{len(lacks):,} of {counted(len(paths), 'image')} in {path} are missing, such as "
             f"{short(lacks[0])}: paths are relative to the list's folder, or to one beside it."
         )
     labels, class_names = _labelled(path, rows)
@@ -208,7 +208,7 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
 
 
 def unused_list(folder: Path) -> Path | None:
-    """A list with labels of images that lie in a folder, which was read by its folders instead."""
+    """A list with labels for images of a folder, which was read by class folders instead."""
     for path in sorted(folder.iterdir()):
         if is_list(path) and path.suffix.lower() != ".txt" and path.stat().st_size < _GLANCE:
             with contextlib.suppress(DatasetError):
@@ -237,7 +237,7 @@ def _of_texts(path: Path, row: Row) -> Row:
     for value in row[1:]:
         if isinstance(value, dict | list) or any("\ud800" <= c <= "\udfff" for c in str(value)):
             raise DatasetError(
-                f"the label {short(ascii(value))} in {path} is no single text or number."
+                f"the label {short(ascii(value))} in {path} must be a single text or number."
             )
     return Row(row.path, str(row.label).strip(), str(row.name).strip())
 
@@ -257,7 +257,7 @@ def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
     for label, row in zip(labels, rows, strict=True):
         if label >= 0 and row.name and named.setdefault(label, row.name) != row.name:
             raise DatasetError(
-                f"in {path} the label {label} is called '{short(named[label])}' and "
+                f"in {path} the label {label} is named both '{short(named[label])}' and "
                 f"'{short(row.name)}'."
             )
     if not named:

@@ -1,6 +1,6 @@
 """A set's name, parsed once: `cifar10-c:fog:1`, `mine=PATH`, `noise-gaussian`, `words-nouns`.
 
-Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no other name.
+Sets from the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no name.
 """
 
 import os
@@ -39,7 +39,7 @@ OWN_NAMES = "up to 100 letters, digits, '.', '_' or '-', the first a letter or d
 
 @dataclass(frozen=True)
 class SetName:
-    """A set's name and what it says."""
+    """A set's parsed name."""
 
     base: str  # "cifar10-c"
     parameters: str = ""  # "fog:1"
@@ -49,7 +49,7 @@ class SetName:
 
     @classmethod
     def parse(cls, text: "str | SetName") -> "SetName":
-        """A name as it is typed or as a feature file has it; one that is parsed stays so."""
+        """Parse a name as typed or as in a feature file; a parsed one is returned unchanged."""
         if isinstance(text, SetName):
             return text
         if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
@@ -73,7 +73,7 @@ class SetName:
 
     @property
     def says_where(self) -> bool:
-        """Whether it says where the images are; of others the catalogue does."""
+        """Whether it says where the images are; otherwise the catalogue does."""
         return self.path is not None or bool(self.hub)
 
     @property
@@ -84,26 +84,26 @@ class SetName:
 
     @property
     def bare(self) -> str:
-        """The name of the noise type or the word list; of a data set all of it."""
+        """The name of the noise type or the word list; for a data set the whole name."""
         return str(self) if self.kind == DATASET else str(self).removeprefix(f"{self.kind}-")
 
     @property
     def family(self) -> str:
-        """The family: IMAGENET for five sets; none of corrupted and own sets."""
+        """The family: IMAGENET for five sets; empty for corrupted and own sets."""
         is_own = self.path is not None or bool(self.parameters)
         return IMAGENET if self.base in _IMAGENET_SETS and not is_own else ""
 
 
 def is_own_name(text: str) -> bool:
-    """Whether a set or an encoder of one's own may have a name."""
+    """Whether a user's own set or encoder may have this name."""
     return bool(re.fullmatch(r"\w[\w.-]{0,99}", text)) and len(text.encode()) <= _LONGEST
 
 
 def check_plain(what: str, name: object) -> None:
-    """Refuse a name that cannot be that of a file in its folder, wherever it comes from.
+    """Refuse a name that cannot be a file name in its folder, wherever it comes from.
 
     Raises:
-        SettingsError: it is no text, too long, leads to another folder, or would be hidden.
+        SettingsError: it is not a text, is too long, leads to another folder, or would be hidden.
     """
     is_plain = (
         isinstance(name, str)
@@ -111,7 +111,7 @@ def check_plain(what: str, name: object) -> None:
         and len(name.encode(errors="surrogateescape")) <= _LONGEST
     )
     if not is_plain:
-        raise SettingsError(f"{what} is {short(ascii(name))}, which cannot be the name of a file.")
+        raise SettingsError(f"{what} is {short(ascii(name))}, must be a valid file name.")
 
 
 def noise_name(noise_type: str) -> str:
@@ -125,12 +125,12 @@ def words_name(words: str) -> str:
 
 
 def with_label(specs: Sequence[str], label: str) -> tuple[str, ...]:
-    """Sets as they are typed, with what has the labels of those whose files are named.
+    """Add the source of the labels to those sets, as typed, that name their files.
 
     Raises:
-        DatasetError: none of them is such a set.
+        DatasetError: none of them names its files.
     """
     own = [spec for spec in specs if SetName.parse(spec).path]
     if not own:
-        raise DatasetError("--label is for shards and lists of your own: --dataset NAME=PATH.tar.")
+        raise DatasetError("--label is for your own shards and lists: --dataset NAME=PATH.tar.")
     return tuple(f"{spec}{_LABEL}{label}" if spec in own else spec for spec in specs)

@@ -1,9 +1,9 @@
-"""Web data sets: tars in which the files of one key make a sample, `a.jpg` and `a.cls`.
+"""Web data sets: tars in which the files of one key form a sample, such as `a.jpg` and `a.cls`.
 
-A key is what is before the first dot of a name. A label is told by `key.cls`, a number, by
-`key.json` under one of a few names, or by `key.txt`, its class's name; or by what `label` names, a
-field of the JSON or the ending of other files. `classnames.txt`, a class name a line, and
-CLIP_benchmark's prompt templates lie beside the tars or one folder above.
+A key is the part of a file name before its first dot. A label comes from `key.cls`, a number, from
+`key.json` under one of a few names, or from `key.txt`, a class name; or from the JSON field or file
+ending that `label` names. `classnames.txt`, with one class name per line, and CLIP_benchmark's
+prompt templates are beside the tars or one folder above.
 
 CLIP_benchmark's folders have nshards.txt, a number, beside the tars 0.tar, 1.tar … of a split.
 """
@@ -28,7 +28,7 @@ _KEPT = 1_000  # letters of a caption
 
 
 class _Sample(NamedTuple):
-    """The image of a key, the files of the key by their endings, and what told its label."""
+    """The image of a key, the files of the key by ending, its label, and the label's source."""
 
     image: File
     files: dict[str, File]
@@ -37,12 +37,12 @@ class _Sample(NamedTuple):
 
 
 def is_pattern(path: Path) -> bool:
-    """Whether a path stands for several shards."""
+    """Whether a path names several shards."""
     return re.search(r"\{.*\}", str(path)) is not None and not path.exists()
 
 
 def expand_braces(pattern: str) -> Iterator[str]:
-    """All that `a-{000..009}.tar` or `{x,y}.tar` stands for, as a shell has it."""
+    """All paths that `a-{000..009}.tar` or `{x,y}.tar` names, as in a shell."""
     braces = re.search(r"\{([^{}]*)\}", pattern)
     if braces is None:
         yield pattern
@@ -55,10 +55,10 @@ def expand_braces(pattern: str) -> Iterator[str]:
 
 
 def shard_paths(path: Path) -> list[Path]:
-    """The tars of a pattern, or of a folder with nshards.txt, or of its split `test`; else none.
+    """The tars of a pattern, of a folder with nshards.txt, or of its split `test`; else none.
 
     Raises:
-        DatasetError: the folder has more or fewer tars than it says.
+        DatasetError: the folder has more or fewer tars than nshards.txt says.
     """
     if is_pattern(path):
         return [Path(one) for one in expand_braces(str(path))]
@@ -70,7 +70,7 @@ def shard_paths(path: Path) -> list[Path]:
     if not expected or there != {*expected}:
         raise DatasetError(
             f"{folder / COUNT} must have the number of shards, 0.tar and so on: "
-            f"it says '{short(text)}', and there are {len(there):,}."
+            f"it says '{short(text)}', but there are {len(there):,}."
         )
     return [folder / file for file in expected]
 
@@ -86,9 +86,9 @@ def _by_key(files: Sequence[File]) -> dict[str, dict[str, File]]:
 
 
 def is_shard(files: Sequence[File]) -> bool:
-    """Whether files come in groups by key, half of the images with a file of one ending beside.
+    """Whether files form groups by key, in which half of the images have a file of one ending.
 
-    Not where folders have classes; with `.cls` wherever they lie.
+    Class folders are not shards, unless they have `.cls` files.
     """
     images = [file for file in files if file.is_image]
     groups = [g for g in _by_key(files).values() if any(file.is_image for file in g.values())]
@@ -101,11 +101,11 @@ def is_shard(files: Sequence[File]) -> bool:
 def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     """The images of tars, in the order of the tars and of the keys in each.
 
-    `label` names what has the labels, if that is no usual place. Without it, texts that name no
-    class are captions, and captions no labels.
+    `label` names the source of the labels if it is not a usual one. Without it, texts that do not
+    name a class are captions, which are not labels.
 
     Raises:
-        DatasetError: a tar is missing or not whole, no image, or a label that is none.
+        DatasetError: a tar is missing or incomplete, or has no image or an invalid label.
     """
     left_out, where = LeftOut(), tars[0] if len(tars) == 1 else tars[0].parent
     samples = [sample for tar in tars for sample in _samples(tar, label, left_out)]
@@ -119,7 +119,7 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     if others and all(map(str.isdecimal, texts)):
         told = [int(label) if isinstance(label, str) else label for label in told]
     elif not label and (others == texts if names else 2 * len(others) > len(told)) and others:
-        notes.append(f"texts are captions and no classes: {len(others):,} of {len(told):,} differ")
+        notes.append(f"texts are captions, not classes: {len(others):,} of {len(told):,} differ")
         told = [None if isinstance(label, str) else label for label in told]
     labels, class_names = labels_told(where, told, names)
     files = samples[0].files
@@ -129,7 +129,7 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
             f"no sample of {where} has a label '{label}': samples have {first_of(beside)}."
         )
     if beside and max(labels) < 0:
-        way = "and --label FIELD takes labels from one"
+        way = "and --label FIELD selects one"
         notes.append(f"no labels: samples have {first_of(beside)}, {way}")
     if wrong := [line for line in templates if line and line.count("{c}") != 1]:
         raise DatasetError(f"'{short(wrong[0])}' in {template_lists[0]} must have one {{c}}.")
@@ -161,7 +161,7 @@ def _samples(tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
                 told = _told(files, label)
             except (OSError, ValueError, RecursionError) as error:
                 raise DatasetError(
-                    f"{key} in {tar} tells no label ({first_line(error)})."
+                    f"{key} in {tar} has no valid label ({first_line(error)})."
                 ) from error
             parts = (tar.name.partition(".")[0], *key.split("/"))
             yield _Sample(replace(image, parts=parts), files, *told)
@@ -185,7 +185,7 @@ def _told(files: dict[str, File], label: str) -> tuple[Told, str]:
         if isinstance(told, str):
             told = told.strip()[:_KEPT]
         elif told is not None and not (type(told) is int and -1 <= told < 10**9):
-            raise ValueError(f"{short(str(told))} is no name and no number from 0")
+            raise ValueError(f"{short(str(told))} is neither a name nor a number from 0")
         if told not in (None, "", -1):
             return told, f"{ending} files" + f" ('{label}')" * bool(label and ending == ".json")
     return None, ""
@@ -204,5 +204,5 @@ def _beside(tar: Path, file: str) -> tuple[list[Path], list[str]]:
     try:
         texts = [path.read_text("utf-8-sig").rstrip() for path in paths]
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{paths[0]} beside the shards is no text in UTF-8.") from error
+        raise DatasetError(f"{paths[0]} beside the shards is not UTF-8 text.") from error
     return paths, [line.strip() for text in texts for line in text.splitlines()]

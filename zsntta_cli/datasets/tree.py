@@ -1,7 +1,7 @@
-"""The files of a folder, a .tar or a .zip as one list, whatever they lie in.
+"""The files of a folder, a .tar or a .zip as one list.
 
-Nothing is unpacked. What is hidden, what systems and tools put beside images, and what is no
-image is left out and counted: `every_file` is the list and `LeftOut` the count, for data sets and
+Nothing is unpacked. Hidden files, what systems and tools put beside images, and files that are not
+images are skipped and counted: `every_file` is the list and `LeftOut` the count, for data sets and
 for photos alike.
 """
 
@@ -48,7 +48,7 @@ UNREADABLE = "unreadable"  # links to nothing, pipes, devices
 class File:
     """A file: the parts of its path below the top, its size in bytes, and what reads it.
 
-    `read` may be called by several threads at once; it raises OSError where the file is damaged.
+    `read` may be called by several threads at once; it raises OSError if the file is damaged.
     """
 
     parts: tuple[str, ...]
@@ -63,20 +63,20 @@ class File:
 
     @property
     def ending(self) -> str:
-        """What its name ends with, in lower case: `.jpg`."""
+        """The ending of its name, in lower case, such as `.jpg`."""
         return PurePosixPath(self.parts[-1]).suffix.lower()
 
     @property
     def is_image(self) -> bool:
-        """Whether it is an image by its ending."""
+        """Whether it has the ending of an image."""
         return self.ending in SUFFIXES
 
 
 @dataclass
 class LeftOut:
-    """Count what is found and not read: files by their endings, folders that are not looked into.
+    """Count what is found but not read: files by ending, and folders that are not searched.
 
-    Images that are given `again` under another name or link are counted too: each is read once.
+    Images given `again` under another name or link are counted too: each is read once.
     """
 
     kinds: Counter[str] = field(default_factory=Counter)
@@ -85,18 +85,18 @@ class LeftOut:
 
     @property
     def files(self) -> int:
-        """How many files were found and left out."""
+        """How many files were found and skipped."""
         return self.kinds.total()
 
     def add(self, file: File, top: Path = Path()) -> None:
-        """Count a file that lies below `top`; of a hidden folder the folder, once."""
+        """Count a file below `top`; a hidden folder counts once."""
         if file.left_out == HIDDEN_FOLDER:
             self.folders.add(top.joinpath(*file.parts))
         else:
             self.kinds[file.left_out or file.ending or "without an ending"] += 1
 
     def words(self) -> str:
-        """What was left out, `4 .mp4, 2 hidden`, as the end of a sentence; empty if nothing was."""
+        """What was skipped, `4 .mp4, 2 hidden`, as the end of a sentence; empty if nothing was."""
         most = sorted(self.kinds.items(), key=lambda pair: (-pair[1], pair[0]))[:_KINDS]
         words = [f"{count:,} {kind}" for kind, count in most]
         if more := self.files - sum(count for _, count in most):
@@ -108,21 +108,21 @@ class LeftOut:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder is hidden, or has the name of a folder of a system or tool."""
+    """Whether a file or folder is hidden, or is named like a folder of a system or tool."""
     plain = name.lower()
     return name.startswith(".") or plain in TOOL_FOLDERS or plain.endswith(".lrdata")
 
 
 def every_file(path: Path, all_folders: bool = False) -> list[File]:
-    """All files of a folder, a .tar or a .zip, ordered by their paths; some say why to leave them.
+    """All files of a folder, a .tar or a .zip, ordered by path; skipped ones have a reason.
 
-    Links of a folder are followed, and each folder is listed once; a hidden one is in the list
-    itself, unless `all_folders` are looked into. Of two members of an archive with one path it has
-    the later, as tar does.
+    Links in a folder are followed, and each folder is listed once. A hidden folder is an entry of
+    the list itself, unless `all_folders` are searched. Of two members of an archive with the same
+    path the later is used, as by tar.
 
     Raises:
-        DatasetError: there is nothing, no whole archive, or a folder that cannot be listed: it may
-            hold images, and without them numbers are wrong.
+        DatasetError: the path does not exist, is an incomplete archive, or has a folder that cannot
+            be listed: it may hold images, without which numbers would be wrong.
     """
     files = dict[tuple[str, ...], File]()
     try:
@@ -142,7 +142,7 @@ def every_file(path: Path, all_folders: bool = False) -> list[File]:
 
 
 def files_in(path: Path, left_out: LeftOut | None = None, only_images: bool = False) -> list[File]:
-    """The files of `every_file` that are not left out; the others are counted."""
+    """The files of `every_file` that are not skipped; the others are counted."""
     kept, left_out = list[File](), left_out or LeftOut()
     for file in every_file(path):
         if file.left_out or (only_images and not file.is_image):
@@ -153,9 +153,9 @@ def files_in(path: Path, left_out: LeftOut | None = None, only_images: bool = Fa
 
 
 def images_in(path: Path, within: str = "", left_out: LeftOut | None = None) -> list[File]:
-    """The images among the files of a folder, or of an archive below the folder that all share.
+    """The images in a folder, or in an archive below the folder that all of them share.
 
-    `within`: of an archive that has a folder of this name, only what is in it.
+    `within`: if an archive has a folder of this name, only the images in it.
     """
     images = files_in(path, left_out, only_images=True)
     if path.is_dir():
@@ -164,14 +164,14 @@ def images_in(path: Path, within: str = "", left_out: LeftOut | None = None) -> 
 
 
 def below_shared(files: Sequence[File]) -> list[File]:
-    """Files without the folders that all have in common."""
+    """Files without the folders that all of them share."""
     levels = zip(*(file.parts[:-1] for file in files), strict=False)
     depth = sum(1 for _ in takewhile(lambda names: len({*names}) == 1, levels))
     return [replace(file, parts=file.parts[depth:]) for file in files]
 
 
 def in_order(folders: Iterable[str]) -> list[str]:
-    """Class folders in the order of their labels: by number where they differ in nothing else."""
+    """Class folders in the order of their labels: by number if they differ only in it."""
     names = sorted(folders)
     numbered = [match for match in map(_NUMBERED.fullmatch, names) if match]
     if len(numbered) < len(names) or len({(match[1], match[3]) for match in numbered}) > 1:
@@ -215,7 +215,7 @@ def _of_archive(path: Path) -> Iterator[File]:
             where = f"{shlex.quote(str(path))} -C {shlex.quote(str(path.parent))}"
             raise DatasetError(f"unpack {path} first: tar -xzf {where}") from error
         raise DatasetError(
-            f"{path} is no whole {kind} archive ({first_line(error)}): get it again."
+            f"{path} is not a complete {kind} archive ({first_line(error)}): download it again."
         ) from error
     for file in filter(lambda file: file.parts, files):
         leads_out = ".." in file.parts or file.parts[0] == "/"

@@ -1,4 +1,4 @@
-"""Whether a set that was read is as the catalogue says, and what tells it from others."""
+"""Whether a set matches the catalogue, and the digests that identify it."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ _CHUNK = 1024  # images that wait for a thread at a time
 
 
 def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
-    """What is wrong with a set that was read, its images unopened; nothing if all is well."""
+    """What is wrong with a set whose images were not opened; nothing if it is sound."""
     names, used = images.class_names, {*np.unique(images.labels).tolist()}
     if expected is not None:
         if count := miscounted(images.name, len(images)):
@@ -24,16 +24,16 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
         if len(names) != expected.classes and (names or expected.role != "ood"):
             yield f"{counted(len(names), 'class', 'classes')}, must be {expected.classes}"
     if twice := len(images) - len(set(images.sample_ids)):
-        yield f"{twice:,} sample ids are there twice"
+        yield f"{twice:,} sample ids are duplicates"
     if names and (wrong := np.count_nonzero((images.labels < 0) | (images.labels >= len(names)))):
-        yield f"{wrong:,} labels are not within 0 and {len(names) - 1}"
+        yield f"{wrong:,} labels are not between 0 and {len(names) - 1}"
     if names and (without := [name for label, name in enumerate(names) if label not in used]):
         what = counted(len(without), "class", "classes")
         yield f"{what} without an image (the first is '{without[0]}')"
 
 
 def facts(images: ImageSet) -> Iterator[str]:
-    """What should be known of how a set was read, and what tells it from others: its digests."""
+    """Notes on how a set was read, and the digests that identify it."""
     yield from images.notes
     yield f"sha256 of its sample ids: {_digest(images.sample_ids)}"
     if images.class_names:
@@ -49,7 +49,7 @@ def _digest(lines: Sequence[str]) -> str:
 
 
 def broken(images: ImageSet, advance: Callable[[int], None], workers: int) -> Iterator[str]:
-    """Open every image, by threads: the ids of those that cannot be read, and why."""
+    """Open every image in threads, and list the ids of those that cannot be read, with reasons."""
 
     def reason(i: int) -> str:
         try:

@@ -1,6 +1,6 @@
-"""The words of the built-in lists, and lists of one's own.
+"""The words of the built-in lists, and of the user's own lists.
 
-WordNet's are made by tools/wordnet_words.py; its licence stands beside them.
+WordNet's are made by tools/wordnet_words.py; its licence is beside them.
 """
 
 import gzip
@@ -47,8 +47,8 @@ def wordnet() -> dict[str, tuple[str, ...]]:
 def built_in_words(name: str) -> list[str]:
     """The words of a built-in list, each once, in order.
 
-    Adjectives that are nouns as well count as nouns; `drawn` is what the built-in sets but for
-    `shapes`, the ID set, show, and in which looks.
+    Adjectives that are also nouns count as nouns. `drawn` has the things and styles that the
+    built-in sets show, except `shapes`, the ID set.
     """
     nouns, adjectives = set[str](), set[str]()
     for file, words in wordnet().items() if name not in ("cma", "drawn") else ():
@@ -77,10 +77,10 @@ def limited_words(words: list[str], limit: int | None) -> list[str]:
 
 
 def read_words(path: Path) -> list[str]:
-    """The words of a list of one's own, one a line, each once, in order.
+    """The words of the user's own list, one per line, each once, in order.
 
     Raises:
-        DatasetError: no such file, no text, or no word in it.
+        DatasetError: the file cannot be read, is not a text, or has no word.
     """
     try:
         lines = read_input(path, _LARGEST_LIST).decode("utf-8-sig").splitlines()
@@ -88,5 +88,5 @@ def read_words(path: Path) -> list[str]:
         raise DatasetError(f"cannot read the word list {path} ({first_line(error)}).") from error
     words = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
     if not words:
-        raise DatasetError(f"the word list {path} is empty: one word a line.")
+        raise DatasetError(f"the word list {path} is empty: must have one word per line.")
     return words

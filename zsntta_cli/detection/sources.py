@@ -166,7 +166,7 @@ def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:
         words = left_out.words()
         raise DatasetError(
             f"no image in {path} (looked for {', '.join(sorted(_READ))})"
-            f"{f'; left out: {words}' if words else ''}."
+            f"{f'; skipped: {words}' if words else ''}."
         )
     if not name.endswith(OF_PHOTOS):
         return [of_file(path)]
