@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 _MOST_NAMES = 12  # that one line names; near() has looked at all
 _LINE = 200  # characters of another program's words
+_STEERING = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # Unicode's categories of what steers a terminal
 
 
 class ZsnttaError(Exception):
@@ -86,8 +87,7 @@ def printable(text: str, kept: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(c if c in kept or _is_harmless(c) else ascii(c)[1:-1] for c in text)
-
-
-def _is_harmless(character: str) -> bool:
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    return "".join(
+        ascii(c)[1:-1] if unicodedata.category(c) in _STEERING and c not in kept else c
+        for c in text
+    )

@@ -48,10 +48,12 @@ def test_what_is_measured_is_what_is_served(cache, method):
     )  # fmt: skip
     served = [online.update(row) for row in rows]
     flagged = np.array([v.flagged[0] for v in served])
-    np.testing.assert_array_equal(flagged, replay.decisions.is_noise)
-    np.testing.assert_array_equal([v.class_index[0] for v in served], replay.decisions.class_index)
+    np.testing.assert_array_equal(flagged, replay.made.decisions.is_noise)
+    np.testing.assert_array_equal(
+        [v.class_index[0] for v in served], replay.made.decisions.class_index
+    )
     scores = np.array([1 - v.score[0] for v in served])
-    np.testing.assert_allclose(scores, replay.decisions.id_score, atol=1e-5)
+    np.testing.assert_allclose(scores, replay.made.decisions.id_score, atol=1e-5)
     assert online.ready
     assert online.seen == len(rows) == 600
 

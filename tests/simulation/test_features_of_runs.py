@@ -51,7 +51,7 @@ def test_official_has_the_names_swapped_as_if_they_and_their_texts_were_exchange
     swapped = simulator.replay(run_of(preset="official"))
     renamed = simulator.replay(run_of(preset="official", folder="renamed", swapped_names=False))
     assert np.array_equal(swapped.stream.row, renamed.stream.row)
-    right = [replay.decisions.class_index == replay.labels for replay in (swapped, renamed)]
+    right = [replay.made.decisions.class_index == replay.labels for replay in (swapped, renamed)]
     assert np.array_equal(*right)
     for replay in (swapped, renamed):
         assert (replay.record().metric("acc_s"), replay.record().metric("acc_n")) == (0.5, 1.0)

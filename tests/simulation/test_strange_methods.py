@@ -29,7 +29,7 @@ def test_what_a_method_prints_is_no_result(features, monkeypatch, capsys):
         return frozen(*given)
 
     replay = replayed(features, monkeypatch, loud)
-    assert len(replay.decisions.class_index) == len(replay.stream)
+    assert len(replay.made.decisions.class_index) == len(replay.stream)
     assert capsys.readouterr() == ("", "a word\n")
 
 

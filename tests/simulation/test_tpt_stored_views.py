@@ -80,8 +80,8 @@ def live(root, run):
 
 
 def assert_equal_items(one, other):
-    for name, column in vars(one.decisions).items():
-        same = getattr(other.decisions, name)
+    for name, column in vars(one.made.decisions).items():
+        same = getattr(other.made.decisions, name)
         assert (column is None) == (same is None), name
         assert column is None or np.array_equal(column, same), name
     assert one.made.columns.keys() == other.made.columns.keys()

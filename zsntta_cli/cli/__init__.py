@@ -53,7 +53,7 @@ def program(words: Sequence[str] | None = None) -> Any:
     if words is None:
         return _program(tuple(COMMANDS))
     typed = {*words, *os.environ.get("COMP_WORDS", "").split()}  # of a shell that completes
-    return _program(tuple(name for name in COMMANDS if name in typed))
+    return _program(tuple(filter(typed.__contains__, COMMANDS)))
 
 
 @functools.cache

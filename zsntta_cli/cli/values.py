@@ -24,7 +24,7 @@ _RANGE = re.compile(r"([0-9]+) ?[-‐‑‒–—] ?([0-9]+)")  # a dash of a te
 
 def texts(text: str) -> list[str]:
     """The parts between commas."""
-    parts = [part.strip() for part in text.split(",")]
+    parts = [*map(str.strip, text.split(","))]
     if not all(parts):
         raise SettingsError(f"'{short(text)}' has an empty part: type a list such as a,b.")
     return parts
@@ -84,7 +84,7 @@ def thresholds(text: str) -> list[float | None]:
 
 def names(text: str) -> list[str]:
     """Names of methods, sets, presets or encoders, between commas, in any case."""
-    return [in_known_case(part) for part in texts(text)]
+    return [*map(in_known_case, texts(text))]
 
 
 def data_sets(text: str) -> list[str]:

@@ -117,33 +117,36 @@ def _side_by_side(sheet: Sheet, room: int) -> "Iterator[tuple[Table, int]]":
     from rich.table import Table
     from rich.text import Text
 
-    columns, count = list(zip(sheet.inner_heads, *sheet.rows, strict=True)), len(sheet.heads)
-    labels = [[Text(printable(text, kept="\n")) for text in texts] for texts in columns[:count]]
+    columns = list(zip(sheet.inner_heads, *sheet.rows, strict=True))
+    labels, left, least = [], room - _EDGE, _EDGE  # of the room: for values, and for labels
+    for texts in columns[: len(sheet.heads)]:
+        labels.append([Text(printable(text, kept="\n")) for text in texts])
+        length = max(map(len, texts))
+        left -= length + _FRAME
+        least += min(length, _LEAST_LABEL) + _FRAME
     values, widths = {}, {}  # the lines of each set, its heads first
     for name, place in sheet.places.items():
-        lines = zip(*map(_aligned, columns[place]), strict=True)
-        values[name] = [Text(" ").join(line) for line in lines]
+        values[name] = [*map(Text(" ").join, zip(*map(_aligned, columns[place]), strict=True))]
         width = max(len(name), len(values[name][0]))
         for line in values[name]:  # rich would cut the blanks at their ends, aligned to the right
             line.pad_left(width - len(line))
         widths[name] = width + _FRAME
-    lengths = [max(map(len, texts)) + _FRAME for texts in columns[:count]]
-    least = sum(min(length, _LEAST_LABEL + _FRAME) for length in lengths) + _EDGE
-    for names in sheet.side_by_side(widths, room - sum(lengths) - _EDGE):
+    has_heads = any(map(any, sheet.columns.values()))
+    for names in sheet.side_by_side(widths, left):
         table = Table(show_header=any(sheet.heads) or bool(names))
         for i, (head, *_) in enumerate(labels):
             is_whole = not names and i == 0  # the name in a list
             table.add_column(head, overflow="fold", no_wrap=is_whole)
-        has_heads = any(values[name][0].plain.strip() for name in names)
         for name in names:
             above = Text(printable(name).rjust(widths[name] - _FRAME))
             parts = [above] * any(names) + [values[name][0]] * has_heads
             table.add_column(Text("\n").join(parts), no_wrap=True)
-        for i in range(len(sheet.rows)):
+        _, *rows = zip(*labels, *map(values.__getitem__, names), strict=True)
+        for i, row in enumerate(rows):
             if i in sheet.rules:
                 table.add_section()
-            table.add_row(*(of[i + 1] for of in (*labels, *map(values.__getitem__, names))))
-        yield table, max(room, least + sum(widths[name] for name in names)) if names else 0
+            table.add_row(*row)
+        yield table, max(room, least + sum(map(widths.__getitem__, names))) if names else 0
 
 
 def _aligned(texts: Sequence[str]) -> "list[Text]":
@@ -153,7 +156,7 @@ def _aligned(texts: Sequence[str]) -> "list[Text]":
     """
     from rich.text import Text
 
-    blank = " " * any(isinstance(text, Marked | Close) for text in texts)
+    blank = "" if {Marked, Close}.isdisjoint(map(type, texts)) else " "
     signs: dict[type, str] = {Close: _CLOSE, Marked: ""}
     marked = [text + signs.get(type(text), blank) for text in texts]
     width, lines = max(map(len, marked)), []
@@ -245,20 +248,22 @@ def _in_html(text: str) -> str:
 class Form(NamedTuple):
     """One entry of FORMS."""
 
-    ending: str  # of a file in it
     write: Callable[..., str]
     of_rows: bool = False  # it takes rows of values, not sheets
 
 
 TABLE = "table"  # drawn for the terminal, if there is one
 FORMS = {
-    TABLE: Form(".txt", terminal),
-    "markdown": Form(".md", markdown),
-    "latex": Form(".tex", latex),
-    "html": Form(".html", html),
-    "csv": Form(".csv", csv_text, of_rows=True),
-    "json": Form(".json", json_text, of_rows=True),
+    TABLE: Form(terminal),
+    "markdown": Form(markdown),
+    "latex": Form(latex),
+    "html": Form(html),
+    "csv": Form(csv_text, of_rows=True),
+    "json": Form(json_text, of_rows=True),
 }
-ENDINGS = {form.ending: name for name, form in FORMS.items()}  # by a file's ending
-# Of figures: what is drawn by matplotlib, and the numbers of the points.
+# By a file's ending; of figures: what is drawn by matplotlib, and the numbers of the points.
+ENDINGS = {
+    ".txt": TABLE, ".md": "markdown", ".tex": "latex", ".html": "html", ".csv": "csv",
+    ".json": "json",
+}  # fmt: skip
 FIGURE_ENDINGS = {".pdf": "pdf", ".svg": "svg", ".png": "png", ".csv": "csv"}

@@ -34,7 +34,7 @@ def write_scores(path: Path, replay: Replay) -> None:
 
 def score_columns(replay: Replay) -> dict[str, NDArray[Any]]:
     """The columns of the score file, each (T,)."""
-    decisions, stream, sources = replay.decisions, replay.stream, replay.sources
+    decisions, stream, sources = replay.made.decisions, replay.stream, replay.sources
     names = np.array([*sources.id_set.class_names, ""], dtype=object)
     truth, decision = names[replay.labels], names[decisions.class_index]
     truth[stream.kind == OOD], truth[stream.kind == NOISE] = "ood", "injected"

@@ -6,6 +6,7 @@ A text knows its mark: Best, Close and Marked are texts.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 Row = dict[str, Any]  # of a list; its sheet leaves out the column that tells the sheets apart
@@ -64,7 +65,7 @@ class Sheet:
     @property
     def inner_heads(self) -> list[str]:
         """The heads of labels and values."""
-        return [*self.heads, *(head for heads in self.columns.values() for head in heads)]
+        return [*self.heads, *chain(*self.columns.values())]
 
     @property
     def whole_heads(self) -> list[str]:
@@ -97,7 +98,7 @@ class Sheet:
 
         `close` and `best` are the words for these marks; the best is explained if it is named.
         """
-        kinds = {type(text) for row in self.rows for text in row}
+        kinds = {*map(type, chain(*self.rows))}
         notes = [f"{best} {_BEST_MEANS}."] * (Best in kinds and bool(best))
         return [*notes, *[f"{close} {_CLOSE_MEANS}."] * (Close in kinds), *self.notes]
 

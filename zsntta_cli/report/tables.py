@@ -6,7 +6,7 @@ numbers come from the frame (results/frame.py); forms.py draws the sheets.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -100,14 +100,17 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
         dict.fromkeys((name or _NO_SET for name in columns), tuple(view.shown)),
         caption=view.caption, reference=view.reference, command=view.command,
     )  # fmt: skip
-    has_groups = len({row.method for row in table.rows}) < len(table.rows)
+    has_groups = len({*map(attrgetter("method"), table.rows)}) < len(table.rows)
     notes, injected, last = dict[str, None](), dict[str, None](), ""
+    records, has_spread = list[Record](), False
     for row in table.rows:
+        records += row.records
+        has_spread |= "±" in "".join(texts[row].get(AVERAGE, ()))
         name = label = view.labels.get(row.method, row.method)
         if any(run.counts.get("noise") for run in row.records):
             injected[str(row.settings["noise"])] = None
             label = Marked(name + _INJECTED)
-        labels = [label, *(frame.shown(key, row.settings.get(key)) for key in varying)]
+        labels = [label, *map(frame.shown, varying, map(row.settings.get, varying))]
         sheet.add(labels, texts[row], has_groups and bool(last) and last != label)
         last = label
         lacks = row.average(table.columns, metrics[0].name).lacks if AVERAGE in columns else ""
@@ -119,9 +122,8 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
     if injected:
         what = f"{_INJECTED} marks a method whose streams have injected noise images"
         notes[f"{what} ({', '.join(injected)}); no metric counts these."] = None
-    records = [record for row in table.rows for record in row.records]
     sheet.notes += [*notes, *run_notes(records, metrics), *_swept(table, texts)]
-    if any("±" in text for of_row in texts.values() for text in of_row.get(AVERAGE, ())):
+    if has_spread:
         sheet.notes.append(_SPREADS[view.spread])
     return sheet
 
@@ -144,12 +146,13 @@ def compared(
     table: ResultTable, rows: Sequence[ResultRow], column: str, metric: Metric, spread: str = SEEDS
 ) -> list[tuple[ResultRow, Value, str]]:
     """The values of a column, an OOD set or the average, as texts with marks among these rows."""
-    if column == AVERAGE:
-        values = [row.average(table.columns, metric.name, spread) for row in rows]
-    else:
-        values = [row.value(column, metric.name) for row in rows]
-    rivals = [frame.NOTHING if r.advantage else v for r, v in zip(rows, values, strict=True)]
-    found = []
+    values, rivals, found = list[Value](), list[Value](), []
+    for row in rows:
+        if column == AVERAGE:
+            values.append(row.average(table.columns, metric.name, spread))
+        else:
+            values.append(row.value(column, metric.name))
+        rivals.append(frame.NOTHING if row.advantage else values[-1])
     for row, value, mark in zip(rows, values, marks(rivals, metric), strict=True):
         kind = {BEST: Best, CLOSE: Close}.get(mark, str)
         found.append((row, value, kind(metric.text(value.mean, value.std))))
@@ -196,12 +199,14 @@ def run_notes(records: Iterable[Record], shown: Iterable[Metric]) -> list[str]:
                 f"{items:,} of {items + record.unfinished:,} items; it enters no average."
             )
     of_few = [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
-    has_decisions = any(metric.group != DETECTION for metric in shown)
-    without = (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED)
+    of_decisions = {*map(attrgetter("group"), shown)} - {DETECTION}
+    without = (OFFLINE,) if of_decisions else (OFFLINE, UNDECIDED)
     return [*of_few, *stopped, *strongest(notes, without)]
 
 
-def _swept(table: ResultTable, texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
+def _swept(
+    table: ResultTable, texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]
+) -> Iterator[str]:
     """Which methods are the best of several settings that were run on the reported streams."""
     swept: dict[str, dict[str, None]] = {}
     for contest in table.contests():
@@ -210,12 +215,12 @@ def _swept(table: ResultTable, texts: Mapping[ResultRow, Mapping[str, Sequence[s
             for name in frame.varying(rows)[method] if Best in map(type, shown) else ():
                 if name not in _OF_NO_METHOD and not name.startswith(frame.FEATURES_OF):
                     swept.setdefault(method, {})[frame.setting_name(name)] = None
-    return [
-        f"Several settings of {method} ({', '.join(names)}) were run on the streams that this "
-        f"table reports, so the best of them is optimistic: choose settings on other sets, as "
-        f"docs/experiments.md shows."
-        for method, names in swept.items()
-    ]
+    for method, names in swept.items():
+        yield (
+            f"Several settings of {method} ({', '.join(names)}) were run on the streams that this "
+            f"table reports, so the best of them is optimistic: choose settings on other sets, as "
+            f"docs/experiments.md shows."
+        )
 
 
 def usual(table: ResultTable) -> ResultTable:

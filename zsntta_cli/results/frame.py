@@ -16,7 +16,7 @@ All views take their numbers from here, so that they agree. The rules:
 import functools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from statistics import fmean
@@ -225,7 +225,7 @@ def _age(record: Record) -> tuple[bool, str, str]:
     return not record.unfinished, record.created, str(record)
 
 
-def _numbered(records: Iterable[Record]) -> list[tuple[int, ...]]:
+def _numbered(records: Iterable[Record]) -> Iterator[tuple[int, ...]]:
     """For each run a number each of the features of the ID set, its text and the OOD set.
 
     It is the place of their digest among those of the same names, 0 for the commonest.
@@ -249,7 +249,8 @@ def _numbered(records: Iterable[Record]) -> list[tuple[int, ...]]:
         by_use = sorted(sorted(of_name.items()), key=itemgetter(1), reverse=True)
         for number, (digest, _) in enumerate(by_use):
             numbers[name, digest] = number
-    return [tuple(map(numbers.__getitem__, of_run.items())) for of_run in read]
+    for of_run in read:
+        yield tuple(map(numbers.__getitem__, of_run.items()))
 
 
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:

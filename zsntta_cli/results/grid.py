@@ -94,9 +94,8 @@ class Grid:
     def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:
         """The runs of some methods."""
         folder = folder_name(self.encoder)
-        usual_set = "shapes" if is_tiny(folder) else "cifar10"
         runs = []
-        for id_set in self.id_sets or [usual_set]:
+        for id_set in self.id_sets or ["shapes" if is_tiny(folder) else "cifar10"]:
             prompts = [*map(cached_prompt, self.prompts or [datasets.default_prompt(id_set)])]
             for ood_set, method in itertools.product(self._ood_sets(root, folder, id_set), methods):
                 given = {**self.axes, **self.own.get(method, {})}

@@ -95,7 +95,7 @@ def curves_of(replay: "Replay") -> dict[str, Any]:
     Thresholds are on the ID score, after at most POINTS items, evenly along the stream.
     """
     tests, judged = replay.stream.kind != NOISE, replay.judged
-    decisions, columns = replay.decisions, replay.made.columns
+    decisions, columns = replay.made.decisions, replay.made.columns
     is_id, score, total = judged.labels >= 0, judged.id_score, len(judged.labels)
     curves: dict[str, Any] = {"scores": histogram(score, is_id)}
     thresholds = {

@@ -35,7 +35,7 @@ from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, mea
 from zsntta_cli.simulation.notes import RunNote, run_notes
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key, settings_of, source_digests
 from zsntta_cli.simulation.sources import Sources
-from zsntta_cli.simulation.stream import NOISE, Stream
+from zsntta_cli.simulation.stream import ID, NOISE, Stream
 
 _KINDS = ("id", "ood", "noise")  # by ID, OOD, NOISE
 _GROUPS = ("accuracies", "detection", "flags")  # of metrics
@@ -212,7 +212,7 @@ class Record:
 class Made(NamedTuple):
     """What a method made of a stream, and on what."""
 
-    decisions: Decisions  # on all items, or on those before a Ctrl-C
+    decisions: Decisions  # on all items, injected ones too, or on those before a Ctrl-C
     seconds: float
     columns: Mapping[str, NDArray[Any]] = {}  # what else a live method's items have
     device: str = "cpu"
@@ -233,15 +233,12 @@ class Replay:
     features: Mapping[str, Any] = field(default_factory=dict)  # how they came to be, of each set
     frozen_probability: NDArray[np.float64] | None = None  # (T,) of the frozen model's classes
 
-    @property
-    def decisions(self) -> Decisions:
-        """The decisions on all items, injected ones among them."""
-        return self.made.decisions
-
     @cached_property
     def labels(self) -> NDArray[np.int32]:
         """The true class of all items (T,); -1 for items that belong to none."""
-        return self.sources.labels(self.stream)
+        is_id, labels = self.stream.kind == ID, np.full(len(self.stream), -1, np.int32)
+        labels[is_id] = self.sources.id_set.labels[self.stream.row[is_id]]
+        return labels
 
     @cached_property
     def judged(self) -> Judged:

@@ -59,13 +59,6 @@ class Sources:
         rows: NDArray[np.int64] = stream.row + np.cumsum([0, *self.sizes])[stream.kind]
         return rows
 
-    def labels(self, stream: Stream) -> NDArray[np.int32]:
-        """The true class of all items (T,); -1 for items that belong to none."""
-        is_id = stream.kind == ID
-        labels = np.full(len(stream), -1, np.int32)
-        labels[is_id] = self.id_set.labels[stream.row[is_id]]
-        return labels
-
 
 def generic_of(id_set: Features, prompt: str) -> MoreText | None:
     """The generic text of a set's file, and whether its encoder's level is known, if either is.
