@@ -49,8 +49,8 @@ def main(
         asking = time.perf_counter() - started
         replayed = [simulator.replay(run) for run in runs]
     for one, other in zip(lived, replayed, strict=True):
-        for name, column in vars(one.decisions).items():
-            same = getattr(other.decisions, name)
+        for name, column in vars(one.made.decisions).items():
+            same = getattr(other.made.decisions, name)
             assert column is None or np.array_equal(column, same), (one.settings, name)
     slow, fast = (statistics.median(r.made.seconds for r in runs) for runs in (lived, replayed))
     total = sum(r.made.seconds for r in lived)

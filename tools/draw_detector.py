@@ -27,7 +27,7 @@ def main(root: Path, target: Path) -> None:
         "cull", "tiny", "shapes", "glyphs", "a photo of a {}.", order="late", ratio=0.25
     )
     replay = Simulator(root).replay(run)
-    stream, decided = replay.stream, replay.decisions
+    stream, decided = replay.stream, replay.made.decisions
     assert decided.detector_threshold is not None
     scores, thresholds = 1 - decided.id_score, decided.detector_threshold
     scores[np.isnan(thresholds)] = np.nan  # as long as ZS-CLIP decides
