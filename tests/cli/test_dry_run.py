@@ -80,7 +80,7 @@ def test_paper(dry, tmp_path):
     assert not (tmp_path / "fig2.pdf").exists()
 
 
-@pytest.mark.parametrize(("place", "said"), [(None, "to be downloaded; "), ("w", "cached\n")])
+@pytest.mark.parametrize(("place", "said"), [(None, "will be downloaded; "), ("w", "cached\n")])
 def test_extract_says_whether_the_weights_are_at_hand(dry, monkeypatch, place, said):
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: place)
     text = dry("extract", "--dataset", "cifar10")

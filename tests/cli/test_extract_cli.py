@@ -38,7 +38,7 @@ def test_a_broken_image_ends_it_or_is_left_out(zsntta, picture_folder, mine):
     result = zsntta(*mine, "--batch-size", 1)
     assert result.exit_code == 1
     assert "error: cannot read image 'dog/0.jpg' of 'mine'" in result.stderr
-    assert result.stderr.endswith("leave such images out with --skip-broken\n")
+    assert result.stderr.endswith("omit such images with --skip-broken\n")
     assert not Path("features/tiny/mine.h5").exists()
     assert "mine" not in zsntta("encoders").stdout, "it is no cached set"
     skipping = zsntta(*mine, "--skip-broken")
@@ -142,7 +142,7 @@ def test_an_encoder_is_known_by_its_weights_wherever_they_lie(zsntta, two_checkp
 
 def test_an_encoder_that_cannot_be_had_leaves_no_folder(zsntta):
     result = zsntta("extract", "--dataset", "digits", "--model", "RN50", "--pretrained", "nonsense")
-    fails(result, "'nonsense' is no file and no weights of RN50", stdout=None)
+    fails(result, "'nonsense' is neither a file nor weights of RN50", stdout=None)
     assert not Path("features").exists()
 
 

@@ -110,7 +110,7 @@ def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
     for method in ("zs-clip", "adand", "tent"):
         result = zsntta(*run, "--method", method)
         assert result.exit_code == 0, result.output
-    fails(zsntta(*run, "--method", "tpt"), "this text tower has none", stdout=None)
+    fails(zsntta(*run, "--method", "tpt"), "this text tower does not have", stdout=None)
     render("shapes").read(0).save("one.png")
     result = zsntta("detect", "one.png", *model, "--classes", "circle,star")
     assert result.exit_code == 0, result.output
@@ -124,7 +124,7 @@ def change(path, **values):
 
 
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
-UNKNOWN = "preprocessor_config.json asks for steps that are not known here"
+UNKNOWN = "preprocessor_config.json has unsupported steps"
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ UNKNOWN = "preprocessor_config.json asks for steps that are not known here"
     [(lambda clip: (clip / "model.safetensors").rename(clip / "pytorch_model.bin"),
       "no file named model.safetensors"),
      (lambda clip: change(clip / CONFIG, model_type="siglip2"),
-      "is of the kind 'siglip2', must be one of clip, siglip"),
+      "model type is 'siglip2', must be one of clip, siglip"),
      (lambda clip: change(clip / CONFIG, model_type="llama"),
-      "is of the kind 'llama', must be one of clip,"),
+      "model type is 'llama', must be one of clip,"),
      (lambda clip: (clip / CONFIG).unlink(), "of the kind 'None'"),
      (lambda clip: (clip / CONFIG).rename(clip / "adapter_config.json"), "merge_and_unload"),
-     (lambda clip: clip.rename(clip.with_name("moved")), "(there is no such folder)"),
+     (lambda clip: clip.rename(clip.with_name("moved")), "(the folder does not exist)"),
      (lambda clip: (clip / PROCESSOR).unlink(), "Can't load image processor for"),
      (lambda clip: (clip / PROCESSOR).write_text("["), "preprocessor_config.json' is not a valid"),
      (lambda clip: change(clip / PROCESSOR, resample=0), UNKNOWN),
@@ -168,5 +168,5 @@ def test_weights_that_do_not_fit_are_no_random_ones(tmp_path):
 
 def test_without_the_library_it_is_told_what_to_install(zsntta, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    line = "is a checkpoint of transformers: pip install 'zsntta[transformers]'"
+    line = "is a checkpoint of transformers: to read it, type pip install 'zsntta[transformers]'"
     fails(zsntta(*EXTRACT, "--model", "hf:./clip"), line, stdout=None)

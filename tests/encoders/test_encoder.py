@@ -96,7 +96,7 @@ def test_a_file_does_not_tell_its_activation(tmp_path, model, said):
                    "--model ViT-B-16-quickgelu --pretrained PATH",
                    "/ViT-B-16.pt and type --model ViT-B-16 --pretrained PATH ("]),
      ("hf-hub:org/name", ["cannot load hf-hub:org/name", "https://huggingface.co/org/name",
-                          "local-dir:PATH", "OSError: Name or service not known"])],
+                          "--model local-dir:FOLDER", "OSError: Name or service not known"])],
 )  # fmt: skip
 def test_without_a_network_the_line_says_at_once_which_file_to_get(monkeypatch, model, parts):
     """open_clip itself asks for one file after the other, half a minute long."""
@@ -143,9 +143,9 @@ def test_weights_are_fetched_beforehand_into_the_hubs_cache(zsntta, monkeypatch,
     ("model", "pretrained", "device", "line"),
     [("ViT-B-99", "openai", "cpu", "open_clip has no model 'ViT-B-99'"),
      ("ViT-B-16", "nonsense", "cpu",
-      "'nonsense' is no file and no weights of ViT-B-16 (known: openai"),
+      "'nonsense' is neither a file nor weights of ViT-B-16 (known: openai"),
      ("local-dir:/nowhere", "openai", "cpu", "cannot load local-dir:/nowhere"),
-     ("tiny", "embedded", "nonsense", "device 'nonsense' cannot be used")],
+     ("tiny", "embedded", "nonsense", "device 'nonsense' is not available")],
 )  # fmt: skip
 def test_what_cannot_be_loaded(model, pretrained, device, line):
     with refused(line, error=EncoderError):
@@ -173,5 +173,5 @@ def test_a_text_beyond_the_context_is_told_and_two_that_become_one_are_refused(t
     tiny.encode_texts(["cat", "dog" + " very" * 40])
     assert "cuts 1 of 2 prompts" in told[0]
     assert "dog very" in told[0]
-    with refused("cat' and ", "dog' differ behind", error=EncoderError):
+    with refused("cat' and ", "dog' differ after", error=EncoderError):
         tiny.encode_texts([room + "a cat", room + "a dog"])

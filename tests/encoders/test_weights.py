@@ -45,7 +45,7 @@ class Touches:
         return Path.touch, (Path("ran"),)
 
 
-MORE = "save the model's state_dict() alone"
+MORE = "save only the model's state_dict()"
 NO_CHECKPOINTS = {  # and what is said of it
     "text.pt": (lambda path: path.write_text("hello, I am no checkpoint"), ""),
     "noise.pt": (lambda path: path.write_bytes(bytes(range(256)) * 20), ""),
@@ -107,7 +107,7 @@ def test_wrapped_weights_are_read_with_a_note(tmp_path, name):
     torch.save(wrap(state), path)
     weights = loaded(path)
     assert all(torch.equal(weights.model.state_dict()[key], of) for key, of in state.items())
-    note = f"note: {path}: the weights that it has as {place} are read."
+    note = f"note: {path}: the weights under {place} are used."
     assert weights.notes == ((note,) if place else ())
 
 
@@ -121,9 +121,9 @@ def test_weights_are_read_by_what_they_are_not_by_their_name(tmp_path):
 def test_an_adapter_is_no_model_and_of_several_models_none_is_chosen(tmp_path):
     names = ("base_model.model.text_model.q_proj.lora_A.weight", "logit_scale")
     torch.save({name: torch.ones(1) for name in names}, tmp_path / "adapter_model.bin")
-    with refused("adapter of PEFT", "merge_and_unload", error=EncoderError):
+    with refused("PEFT adapter", "merge_and_unload", error=EncoderError):
         loaded(tmp_path / "adapter_model.bin")
     state = released.clip_state()
     torch.save({"model": state, "ema": state}, tmp_path / "two.pt")
-    with refused("two.pt has several models (model: *, ema: *): save one", error=EncoderError):
+    with refused("two.pt has several models (model: *, ema: *): save only one", error=EncoderError):
         loaded(tmp_path / "two.pt")

@@ -140,4 +140,4 @@ def test_a_table_encodes_what_it_needs_and_goes_on(zsntta, tmp_path, tiny, monke
     for line in (("--extract",), ("6", "--extract", "--encoder", "tiny")):
         fails(zsntta("paper", *line), "as in zsntta paper", code=2)
     weights = ("--model", "RN50", "--pretrained", "RN50.pt")
-    fails(zsntta("paper", "10", "--extract", *weights), "'RN50.pt', which is no file")
+    fails(zsntta("paper", "10", "--extract", *weights), "'RN50.pt', which is not a file")

@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 def read_ahead(
     read: Callable[[Item], Result], batches: Iterable[Sequence[Item]], workers: int
 ) -> Iterator[list[Result]]:
-    """Give what `read` returns for the items of each batch, in order, while threads go on."""
+    """Yield what `read` returns for the items of each batch, in order, while threads read ahead."""
     threads, waiting = ThreadPoolExecutor(workers), deque[Iterator[list[Result]]]()
 
     def read_some(items: Sequence[Item]) -> list[Result]:
@@ -55,7 +55,7 @@ def load_batches(
     workers: int,
     skip_broken: bool,
 ) -> Iterator[PixelBatch]:
-    """Give batches of images, by their rows, in order, each with a mask of those that can be read.
+    """Yield batches of images by their rows, in order, each with a mask of readable images.
 
     Raises:
         DatasetError: an image is broken, and broken images are not skipped.
@@ -82,5 +82,5 @@ def unreadable(images: ImageSet, row: int, error: Exception) -> DatasetError:
     of_set = f" of '{images.name}'" if images.name else ""
     return DatasetError(
         f"cannot read image '{images.sample_ids[row]}'{of_set} ({first_line(error)}): "
-        "mend or remove it, or leave such images out with --skip-broken"
+        "repair or remove it, or omit such images with --skip-broken"
     )

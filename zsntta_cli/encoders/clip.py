@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _SLOW = (
-    "note: CPUs are slow in float16: under amp encoding takes 6 to 18 times as long as in fp32, "
+    "note: CPUs are slow in float16: with amp, encoding takes 6 to 18 times as long as with fp32, "
     "and a step of a live method 20 to 25 times."
 )
 
@@ -62,14 +62,14 @@ class Encoder:
 
     @property
     def gpu(self) -> str | None:
-        """The model of the GPU that it runs on, if it does."""
+        """The name of the GPU that the encoder runs on, or None."""
         import torch
 
         is_cuda = self.device.type == "cuda"
         return torch.cuda.get_device_name(self.device) if is_cuda else None
 
     def tell(self, note: Callable[[str], object]) -> None:
-        """Tell what should be known of it, now and of each text that it cuts later."""
+        """Pass its notes to `note`, now and whenever it truncates texts later."""
         for text in self.notes:
             note(text)
         self.text.tell = note
@@ -115,7 +115,7 @@ class Encoder:
         return features.float()
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """The context that encoding runs under; logits must be computed under it, too."""
+        """The context in which encoding runs; logits must be computed in it, too."""
         return autocast(self.device, self._precision)
 
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
@@ -166,7 +166,8 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
     """Load an encoder; the weights of a tag are downloaded if they are not in the cache.
 
     Raises:
-        EncoderError: there is no such model, weights or device; the line says which file to get.
+        EncoderError: the model, the weights or the device are not available; the message says which
+            file to download.
     """
     wait_passively()
     import torch
@@ -177,7 +178,7 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         torch.empty(0, device=place)
     except (RuntimeError, AssertionError) as error:
         raise EncoderError(
-            f"device '{device}' cannot be used ({first_line(error)}): try --device cpu"
+            f"device '{device}' is not available ({first_line(error)}): try --device cpu"
         ) from error
     logging.disable(logging.ERROR)  # open_clip's: what matters is forced, recorded or raised
     try:

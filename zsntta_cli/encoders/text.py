@@ -1,4 +1,4 @@
-"""The text side of encoders: prompts become text features, also with a context that is tuned."""
+"""The text side of encoders: prompts become text features, also with a tuned context."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ _GROUP, _GROUPS = 32, 8  # the fewest prompts in a group of similar length, and 
 
 
 def autocast(device: "torch.device", precision: str) -> AbstractContextManager[Any]:
-    """The context that an encoder's operations run under: with amp, autocast to float16.
+    """The context in which an encoder's operations run: with amp, autocast to float16.
 
     Autocast computes matrix products and convolutions in float16, from weights that stay float32.
     Leave it once features or logits are computed, and convert these to float32: norms and softmax,
@@ -100,13 +100,13 @@ class TextTower:
             other = cut.setdefault(tuple(read[row].tolist()), long[row])
             if other != long[row]:
                 raise EncoderError(
-                    f"the encoder reads {length} tokens of a text, and '{_ends(other)}' and "
-                    f"'{_ends(long[row])}' differ behind them: their features would be equal. "
-                    f"Shorten the prompt template or the names."
+                    f"the encoder reads only {length} tokens of a text, and '{_ends(other)}' and "
+                    f"'{_ends(long[row])}' differ after them, so their features would be equal: "
+                    f"shorten the prompt template or the names."
                 )
         if cut:
             text = (
-                f"note: the encoder reads {length} tokens of a text and cuts {len(cut):,} of "
+                f"note: the encoder reads {length} tokens of a text and truncates {len(cut):,} of "
                 f"{counted(len(prompts), 'prompt')}, such as '{_ends(next(iter(cut.values())))}'"
             )
             if text not in self._told:
@@ -166,11 +166,11 @@ class TextTower:
         has_start = isinstance(self._tokenize, open_clip.SimpleTokenizer)
         if not has_start or self._word_table is None:
             raise EncoderError(
-                "tpt tunes the words after CLIP's start token, and this text tower has none."
+                "tpt tunes the words after CLIP's start token, which this text tower does not have."
             )
 
     def word_embeddings(self, tokens: "torch.Tensor") -> "torch.Tensor":
-        """Embed tokens (C, L) as (C, L, W) in float32; the tower must be one that can be tuned."""
+        """Embed tokens (C, L) as (C, L, W) in float32; the tower must be tunable."""
         embedded: torch.Tensor = self._word_table(tokens)
         return embedded.detach().float()
 
@@ -233,7 +233,7 @@ def generic_text(encode: Encode) -> NDArray[np.float32]:
 
 
 def generic_words() -> list[str]:
-    """Nouns of WordNet, drawn but always the same."""
+    """Nouns of WordNet, chosen at random but always the same."""
     return limited_words(built_in_words("wordnet-nouns"), _GENERIC_WORDS)
 
 

@@ -59,12 +59,12 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
             in_cache(name, _IMAGES)
             folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
         if not folder.is_dir():  # the library would ask the hub for it
-            raise EncoderError("there is no such folder")
+            raise EncoderError("the folder does not exist")
         if (folder / "adapter_config.json").exists() and not (folder / "config.json").exists():
             raise EncoderError(f"it {ADAPTER}")
         kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
         if kind not in _KINDS:
-            raise EncoderError(f"it is of the kind '{kind}', must be one of {', '.join(_KINDS)}")
+            raise EncoderError(f"its model type is '{kind}', must be one of {', '.join(_KINDS)}")
         preprocessing = _preprocessing(
             library.ImageProcessingMixin.get_image_processor_dict(folder)[0], kind
         )
@@ -75,16 +75,16 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
         if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
             others = f"; it has {min(keys['unexpected_keys'])}" if keys["unexpected_keys"] else ""
             raise EncoderError(
-                f"its weights do not fit its config.json: {lacking[0]} lacks or is of another size"
-                f"{others}"
+                f"its weights do not fit its config.json: {lacking[0]} is missing or has a "
+                f"different size{others}"
             )
     except ImportError as error:
         raise EncoderError(
             f"{choice.model} is a checkpoint of transformers: "
-            "pip install 'zsntta[transformers]' reads it"
+            "to read it, type pip install 'zsntta[transformers]'"
         ) from error
     except Exception as error:  # transformers, the hub and the network raise errors of many kinds
-        by_hand = f"files of https://huggingface.co/{name} and take hf:/FOLDER as the model"
+        by_hand = f"files of https://huggingface.co/{name} and type --model hf:/FOLDER"
         where = f": download the {by_hand}" if name else ""
         raise EncoderError(f"cannot load {choice.model} ({first_line(error)}){where}.") from error
     length = int(model.config.text_config.max_position_embeddings)
@@ -115,7 +115,7 @@ def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
     is_whole = shortest is None or (images.get("do_center_crop", True) and sides == {shortest})
     resample = _RESAMPLE.get(images.get("resample", 3))
     if len(sides) != 1 or None in sides or not is_whole or resample is None:
-        raise EncoderError(f"its {_IMAGES} asks for steps that are not known here")
+        raise EncoderError(f"its {_IMAGES} has unsupported steps")
     return {
         "size": (*sides, *sides), "mode": "RGB", "mean": tuple(images["image_mean"]),
         "std": tuple(images["image_std"]), "interpolation": resample, "fill_color": 0,

@@ -1,8 +1,8 @@
 """The sources of an encoder's weights: the package, the hub, a checkpoint, or random numbers.
 
-OpenAI's weights were trained with QuickGELU. With plain GELU they load and give wrong features, so
-the activation that the weights need is forced. A file with nothing but tensors does not say which
-one that is: then the model's name decides, and `activation_note` says so.
+OpenAI's weights were trained with QuickGELU. With plain GELU they load but give wrong features, so
+the activation that the weights need is forced. A file that has only tensors does not say which one
+that is. Then the model's name decides, and `activation_note` says so.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
 # PEFT keeps what was trained apart from the model that it changes.
 ADAPTER = (
-    "has an adapter of PEFT and no whole model: write one by "
+    "has a PEFT adapter instead of a complete model: write one with "
     "model.merge_and_unload().save_pretrained(FOLDER)"
 )
 
@@ -88,7 +88,7 @@ def load_weights(choice: EncoderChoice) -> Weights:
             with torch.random.fork_rng():
                 torch.manual_seed(_RANDOM_SEED)
                 model = open_clip.create_model(name, precision=precision)
-            warning = "warning: these are random weights: features mean nothing."
+            warning = "warning: these are random weights: features are meaningless."
             return Weights(model, tokenize, _state_sha256(model), (warning,))
         if ":" in name:
             model = open_clip.create_model(name, precision=precision, require_pretrained=True)
@@ -119,13 +119,13 @@ def _tokenizer(model: str) -> Callable[..., "torch.Tensor"]:
     except ImportError as error:
         raise EncoderError(
             f"the tokenizer of {model} cannot be read ({first_line(error)}): "
-            "pip install 'zsntta[transformers]' reads it"
+            "type pip install 'zsntta[transformers]'"
         ) from error
     except Exception as error:  # transformers and the hub raise what they like
         where = f"of https://huggingface.co/{source}" if source else "that it names"
         raise EncoderError(
-            f"cannot load {model}, first its tokenizer ({first_line(error)}): download the files "
-            f"{where} and take local-dir:PATH of their folder as the model."
+            f"cannot load {model}, starting with its tokenizer ({first_line(error)}): download the "
+            f"files {where} and type --model local-dir:FOLDER."
         ) from error
     return tokenizer
 
@@ -169,12 +169,12 @@ def _load_into(model: Any, path: Path) -> str:
         if not models:
             raise
     if len(models) > 1:
-        raise EncoderError(f"{path} has several models ({', '.join(models)}): save one alone.")
+        raise EncoderError(f"{path} has several models ({', '.join(models)}): save only one.")
     [(place, state)] = models.items()
     with TemporaryDirectory() as folder:  # open_clip takes a path, and knows its models' old forms
         torch.save(state, copy := Path(folder, "state.pt"))
         open_clip.load_checkpoint(model, str(copy))
-    return f"note: {path}: the weights that it has as {place} are read." if place != "*" else ""
+    return f"note: {path}: the weights under {place} are used." if place != "*" else ""
 
 
 def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
@@ -225,7 +225,7 @@ def _state_sha256(model: Any) -> str:
 
 
 def activation_note(choice: EncoderChoice) -> str | None:
-    """A note on a file of weights, where open_clip has its model with either activation."""
+    """A note on a file of weights if open_clip has its model with either activation."""
     import open_clip
 
     name = choice.model.removesuffix(_QUICK_GELU)
@@ -235,7 +235,7 @@ def activation_note(choice: EncoderChoice) -> str | None:
         return None
     used, other = ("QuickGELU", "GELU") if is_quick else ("GELU", "QuickGELU, as OpenAI's")
     return (
-        f"{choice.pretrained} does not tell which activation it was trained with: {choice.model} "
+        f"{choice.pretrained} does not say which activation it was trained with: {choice.model} "
         f"runs it with {used}. For weights that were trained with {other}, use the model {twin}."
     )
 
@@ -256,7 +256,7 @@ def _tag(choice: EncoderChoice) -> dict[str, Any]:
     if not tag:
         tags = open_clip.list_pretrained_tags_by_model(model)
         raise EncoderError(
-            f"'{name}' is no file and no weights of {model}{near(name, tags)} (known: "
+            f"'{name}' is neither a file nor weights of {model}{near(name, tags)} (known: "
             f"{', '.join(tags) or 'none'})."
         )
     return tag
@@ -276,9 +276,9 @@ def _download(tag: Mapping[str, Any]) -> Path:
 
 
 def in_cache(repository: str, file: str) -> Path | None:
-    """Find a file of the hub in the local cache; if it is not there, ask whether the hub answers.
+    """Find a file of the hub in the local cache; if it is missing, check that the hub answers.
 
-    Without a network this fails at once, where a download would try again and again.
+    Without a network this fails at once, while a download would retry repeatedly.
     """
     import huggingface_hub
 
@@ -290,10 +290,10 @@ def in_cache(repository: str, file: str) -> Path | None:
 
 
 def fetch(choice: EncoderChoice) -> Path:
-    """Fetch the file of a tag's weights into the hub's cache, if it is not there.
+    """Download the file of a tag's weights to the hub's cache, if it is not there.
 
     Raises:
-        EncoderError: open_clip has no such model or tag, or the file cannot be had.
+        EncoderError: open_clip has no such model or tag, or the file cannot be downloaded.
     """
     if clause := misspelt(choice.model):
         raise EncoderError(f"{clause}.")
@@ -315,12 +315,11 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         which = textwrap.shorten(rest.splitlines()[0], 200, placeholder=" …")
         reason = f"they do not fit: {which}"
     elif isinstance(error, pickle.UnpicklingError):  # torch advises to unpickle what it holds
-        reason = "it holds more than tensors, or none: save the model's state_dict() alone"
+        reason = "it has other content than tensors: save only the model's state_dict()"
     if model.startswith(_HUB):
         return (
             f"cannot load {model}: download the files of https://huggingface.co/"
-            f"{model.removeprefix(_HUB)} and take local-dir:PATH of their folder as the model "
-            f"({reason})."
+            f"{model.removeprefix(_HUB)} and type --model local-dir:FOLDER ({reason})."
         )
     tag = open_clip.get_pretrained_cfg(model, name)
     if not tag:
@@ -341,9 +340,9 @@ def _by_hand(model: str, tag: Mapping[str, Any]) -> str:
 
 
 def foreseen(choice: EncoderChoice) -> str:
-    """One line on whether a tag's weights are in the hub's cache; no network is asked.
+    """One line that says whether a tag's weights are in the hub's cache, without the network.
 
-    It is empty for a model that brings its weights, for a file and for random ones.
+    It is empty for a model that has its own weights, for a file and for random weights.
 
     Raises:
         EncoderError: the model has no such tag.
@@ -358,7 +357,7 @@ def foreseen(choice: EncoderChoice) -> str:
     if isinstance(huggingface_hub.try_to_load_from_cache(*_place(tag)), str):
         return f"{named}: cached"
     by_hand = _by_hand(choice.model, tag)
-    return f"{named}: to be downloaded; for a machine without a network, {by_hand}"
+    return f"{named}: will be downloaded; for a machine without a network, {by_hand}"
 
 
 # --- Before anything is loaded ---
@@ -383,11 +382,11 @@ def _models() -> list[str]:
 
 
 def check_named(choice: EncoderChoice) -> None:
-    """Refuse a misspelt model and a path that is no file, before anything is fetched or read.
+    """Refuse a misspelt model and a path that is not a file, before anything is read.
 
     Raises:
         EncoderError: open_clip has no such model but a similar one; or the weights look like a
-            path, have a folder or a checkpoint's ending, and are no file.
+            path, with a folder or a checkpoint's ending, but are not a file.
     """
     if choice.has_own_weights:
         return
@@ -396,7 +395,7 @@ def check_named(choice: EncoderChoice) -> None:
     path = Path(choice.pretrained)
     is_path = len(path.parts) > 1 or path.suffix in _CHECKPOINTS
     if is_path and not choice.file:
-        raise EncoderError(f"pretrained is '{choice.pretrained}', which is no file.")
+        raise EncoderError(f"pretrained is '{choice.pretrained}', which is not a file.")
 
 
 def weights_request(choice: EncoderChoice) -> dict[str, Any]:
