@@ -135,7 +135,7 @@ UNKNOWN = "preprocessor_config.json has unsupported steps"
       "model type is 'siglip2', must be one of clip, siglip"),
      (lambda clip: change(clip / CONFIG, model_type="llama"),
       "model type is 'llama', must be one of clip,"),
-     (lambda clip: (clip / CONFIG).unlink(), "of the kind 'None'"),
+     (lambda clip: (clip / CONFIG).unlink(), "model type is 'None'"),
      (lambda clip: (clip / CONFIG).rename(clip / "adapter_config.json"), "merge_and_unload"),
      (lambda clip: clip.rename(clip.with_name("moved")), "(the folder does not exist)"),
      (lambda clip: (clip / PROCESSOR).unlink(), "Can't load image processor for"),
@@ -157,8 +157,8 @@ def test_weights_that_do_not_fit_are_no_random_ones(tmp_path):
     state = {k: v.clone() for k, v in load_file(path).items()}  # not of the file, which changes
     for changed, said in (
         ({k: v for k, v in state.items() if k != "visual_projection.weight"},
-         "do not fit its config.json: visual_projection.weight lacks"),
-        (state | {"visual_projection.weight": torch.zeros(3, 4)}, "visual_projection.weight lacks"),
+         "do not fit its config.json: visual_projection.weight is missing"),
+        (state | {"visual_projection.weight": torch.zeros(3, 4)}, "visual_projection.weight is"),
         ({f"module.{k}": v for k, v in state.items()}, "; it has module.logit_scale"),
     ):  # fmt: skip
         save_file(changed, path, metadata={"format": "pt"})

@@ -171,7 +171,7 @@ def test_a_text_beyond_the_context_is_told_and_two_that_become_one_are_refused(t
     tiny.encode_texts([room + "cat", room + "dog"])
     assert told == []
     tiny.encode_texts(["cat", "dog" + " very" * 40])
-    assert "cuts 1 of 2 prompts" in told[0]
+    assert "truncates 1 of 2 prompts" in told[0]
     assert "dog very" in told[0]
     with refused("cat' and ", "dog' differ after", error=EncoderError):
         tiny.encode_texts([room + "a cat", room + "a dog"])
