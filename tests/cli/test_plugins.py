@@ -113,10 +113,10 @@ BROKEN = {
     "raise SystemExit(3)\n": "broken.py, line 1: SystemExit: 3.",
     "from zsntta_cli.cli import main\nmain()\n": "broken.py runs zsntta while it is loaded: put ",
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
-    "'x': print is no class of a Method: write class NAME(Method).",
+    "'x': print is not a Method: write class NAME(Method).",
     f"from zsntta_cli.methods import MethodSettings\n{CLASS}    class Settings(MethodSettings):\n"
     f"        cut: float = 0.5\n{PUSH}METHODS['x'] = Own\n": "broken.py adds the method 'x': "
-    "Own.Settings is no dataclass: write @dataclass(frozen=True) above it.",
+    "Own.Settings is not a dataclass: write @dataclass(frozen=True) above it.",
     OWN_SCRIPT.replace('"own"', '"adand"'): "adds the method 'adand', but that name is taken",
 }
 

@@ -51,7 +51,7 @@ def check(
     *,
     shown: TableOutput,
 ) -> None:
-    """Check on random features that a method is honest.
+    """Check on synthetic features that a method is honest.
 
     [bold]zsntta methods check adand[/bold]
 

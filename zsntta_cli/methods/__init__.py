@@ -1,6 +1,6 @@
 """The methods: each is a file with its settings, facts and equations, and a line in METHODS.
 
-METHODS and CLASSIFIERS are names -> places: a lookup imports the class that stands there, and
+METHODS and CLASSIFIERS map names to places: a lookup imports the class that is there, and
 nothing else. A classifier may stand behind any method that decides, as in "adand+tda"; METHODS
 makes such a pair when it is looked up.
 """
@@ -33,10 +33,10 @@ __all__ = [
 
 
 class _Table(UserDict[str, Any]):
-    """Names -> places; a lookup gives what stands at the place.
+    """A mapping of names to places; a lookup returns what is at the place.
 
     A place is "module:Class" in this package, the class itself, as own scripts put it here, or
-    "detector+classifier". Such a pair need be no line: the list of methods does not depend on
+    "detector+classifier". Such a pair need not be listed: the list of methods does not depend on
     earlier lookups, and a pair always has the current version of its parts.
     """
 
@@ -75,13 +75,13 @@ def check_method(name: str, what: str = "method") -> None:
     """Raise SettingsError if no method, even of two parts, has this name."""
     if find_method(name) is None:
         script = plugins.script_with(name)
-        forgotten = f"did you forget --plugin? zsntta --plugin {shlex.quote(script)} …"
+        forgotten = f"did you forget --plugin? type zsntta --plugin {shlex.quote(script)} …"
         listing = forgotten if script else "zsntta methods lists them"
         raise unknown(what, name, tuple(METHODS), listing)
 
 
 def own_code(name: str) -> tuple[type, ...]:
-    """The classes of a method that are from outside the package: of a pair maybe two."""
+    """The classes of a method that are from outside the package; a pair may have two."""
     place = METHODS.data.get(name, name)
     if not isinstance(place, str):
         return (place,)

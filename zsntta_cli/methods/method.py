@@ -25,10 +25,10 @@ WORDS, NO_TEXT = "words", "no-text"  # texts that a method may need besides the 
 FROZEN, BY_SCORE = "frozen", "score"  # where the probability of the chosen class comes from
 
 cosine_temperature = partial(
-    option, None, "Temperature of the softmax over cosines; none: 1 / logit scale.",
+    option, None, "Temperature of the softmax over cosines; none means 1 / logit scale.",
     within=Range(least=1e-4),
 )  # fmt: skip
-AT_ONCE = "Items that are decided on at once."
+AT_ONCE = "Number of items decided together."
 WORD_LIST = (
     "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the one that is "
     "cached (cull: none)."
@@ -60,7 +60,7 @@ class MethodSettings(Settings):
         return int(vars(self).get("batch_size", 1))
 
     def note(self, has_generic: bool, is_level_known: bool) -> str:
-        """What is to be said before a run; "" if there is nothing.
+        """The note to print before a run; "" if there is none.
 
         `has_generic`: there is a generic text of the encoder; `is_level_known`: how far its logits
         of fitting texts stand above that.
@@ -126,11 +126,11 @@ class Method(_Described):
         self.start(data)
 
     def start(self, data: "StreamData") -> None:
-        """Make what it has before the first item."""
+        """Set up its state before the first item."""
 
     def scores(self, items: "StreamData", learn: bool) -> "Floats":
         """The ID scores S (T,) of the next items, in [0, 1] where it decides by them."""
-        raise NotImplementedError("a method has scores(items, learn), or push(items, learn)")
+        raise NotImplementedError("a method must have scores(items, learn) or push(items, learn)")
 
     def push(self, items: "StreamData", learn: bool = True) -> "Decisions":
         """Decide on the next items, in order, and learn from them.
@@ -184,7 +184,7 @@ class Classifier(_Described, ABC):
         self.start(data)
 
     def start(self, data: "StreamData") -> None:
-        """Make what it has before the first item."""
+        """Set up its state before the first item."""
 
     @abstractmethod
     def classify(self, items: "StreamData", offered: "Mask") -> "NDArray[np.int32]":
@@ -271,13 +271,13 @@ class Pair:
 
 
 def fault(line: object, kind: type[_Described]) -> str:
-    """What keeps a line of METHODS or CLASSIFIERS from being one, in words; "" if it is one."""
+    """Why a value cannot be a line of METHODS or CLASSIFIERS; "" if it can."""
     what = getattr(line, "__name__", type(line).__name__)
     if not (isinstance(line, type) and issubclass(line, kind)):
-        return f"{what} is no class of a {kind.__name__}: write class NAME({kind.__name__})"
+        return f"{what} is not a {kind.__name__}: write class NAME({kind.__name__})"
     settings = line.Settings
     if not (isinstance(settings, type) and issubclass(settings, MethodSettings)):
-        return f"{what}.Settings is no class of MethodSettings"
+        return f"{what}.Settings is not a subclass of MethodSettings"
     if settings.__annotations__ and "__dataclass_fields__" not in vars(settings):
-        return f"{what}.Settings is no dataclass: write @dataclass(frozen=True) above it"
+        return f"{what}.Settings is not a dataclass: write @dataclass(frozen=True) above it"
     return ""

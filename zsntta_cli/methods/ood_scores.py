@@ -21,7 +21,7 @@ class Score(Method):
 
     online = False
     decides = False
-    cost = "keeps nothing; multiplies each item with C texts"
+    cost = "keeps nothing; multiplies each item by C texts"
     class_probability = FROZEN
 
 
@@ -53,7 +53,7 @@ class LogitGap(Score):
         )
         # `official`: 88 on ImageNet and 5 on CIFAR-10
         logitgap_others: int | None = count(
-            None, "N: number of other classes in the gap; none: by the share."
+            None, "N: number of other classes in the gap; none means by the share."
         )
 
     cites = ("liang2025revisiting",)
@@ -91,12 +91,12 @@ class CLIPN(Score):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         no_text: str = option(
-            "", "File .npy of 'no' text features (C, D), in the order of the classes."
+            "", "File of 'no' text features (C, D), .npy, in the order of the classes."
         )
 
     needs = NO_TEXT
     cites = ("wang2023clipn",)
-    cost = "keeps nothing; multiplies each item with C more texts"
+    cost = "keeps nothing; multiplies each item by C more texts"
     is_probability = True
 
     def scores(self, items: StreamData, learn: bool) -> Floats:

@@ -25,13 +25,13 @@ class BCA(Adapting):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         bca_mean_least: float = share(
-            0.05, "Probability above which an item updates the mean of its class."
+            0.05, "Probability above which an item updates its class mean."
         )
         bca_mean_items: float = positive(
-            20_000.0, "Number of items for which the text of a class counts."
+            20_000.0, "Number of items as which the text of a class counts."
         )
         bca_prior_least: float = share(0.65, "Probability above which an item updates the prior.")
-        bca_prior_items: float = amount(1.0, "Number of items for which the initial prior counts.")
+        bca_prior_items: float = amount(1.0, "Number of items as which the initial prior counts.")
 
     cites = ("zhou2025bayesian",)
     cost = "keeps a mean of D numbers and a prior of C numbers for each class"

@@ -26,7 +26,7 @@ class DLA(Adapting):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        dla_strength: float = amount(0.8, "α: strength of the lowering.")
+        dla_strength: float = amount(0.8, "α: by how much the logits are lowered.")
 
     cites = ("wu2026dynamic",)
     cost = "keeps two numbers for each class"

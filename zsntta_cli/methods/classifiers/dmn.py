@@ -22,8 +22,8 @@ class DMN(Adapting):
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):
-        dmn_shots: int = count(50, "Images that are kept for each class.")
-        dmn_sharpness: float = amount(5.5, "β: sharpness of the weights by similarity.")
+        dmn_shots: int = count(50, "Number of images kept for each class.")
+        dmn_sharpness: float = amount(5.5, "β: sharpness of the similarity weights.")
 
     cites = ("zhang2024dual",)
     cost = "keeps dmn-shots images of each class"

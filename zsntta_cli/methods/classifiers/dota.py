@@ -31,15 +31,15 @@ class DOTA(Adapting):
         dota_variance: float = positive(1e-4, "σ: initial variance of a class.")
         dota_shrinkage: float = part(1e-3, "ε: share of the identity in the covariance.")
         dota_rate: float = amount(
-            0.02, "ρ: weight that the Gaussians gain with each item of each class."
+            0.02, "ρ: weight that a Gaussian gains with each item of its class."
         )
-        dota_weight: float = amount(0.1, "η: largest weight of the Gaussians.")
+        dota_weight: float = amount(0.1, "η: maximum weight of the Gaussians.")
 
     cites = ("han2025dota",)
     revision = 2
     cost = (
-        "keeps a mean and a covariance of D² numbers for each class, whose mean is inverted "
-        "again with each item"
+        "keeps a mean and a covariance of D² numbers for each class, and inverts the "
+        "mean covariance for each item"
     )
 
     def start(self, data: StreamData) -> None:

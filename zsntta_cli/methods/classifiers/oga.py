@@ -27,7 +27,7 @@ class OGA(Adapting):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         # The values are those of its released code for all sets.
-        oga_shots: int = count(8, "Samples of each class in the memory.")
+        oga_shots: int = count(8, "Number of samples of each class in the memory.")
         oga_scale: float = amount(0.05, "τ: scale of the Gaussians' log densities.")
         # The released code divides sums by the capacity, even if a class has fewer samples.
         oga_short_means: bool = option(
@@ -38,8 +38,8 @@ class OGA(Adapting):
     revision = 2
     official = {"oga_short_means": True}
     cost = (
-        "keeps oga-shots images of each class and a covariance of D² numbers, whose inverse is "
-        "computed again with each image that is kept"
+        "keeps oga-shots images of each class and a covariance of D² numbers, which is "
+        "inverted again for each image that is kept"
     )
 
     def start(self, data: StreamData) -> None:

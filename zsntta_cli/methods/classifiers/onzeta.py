@@ -28,16 +28,16 @@ class OnZeta(Adapting):
     class Settings(MethodSettings):
         # The values are its paper's for ImageNet.
         onzeta_balance: float = share(
-            1.0, "α: smallest share of each class, in units of 1/C; 1: equal shares."
+            1.0, "α: minimum share of each class, in units of 1/C; 1 means equal shares."
         )
         onzeta_prior_rate: float = amount(20.0, "Step size of the class weights ρ.")
         onzeta_proxy_rate: float = amount(0.5, "Step size of the visual proxies w.")
-        onzeta_temperature: float = positive(0.04, "Temperature of the visual proxies' softmax.")
-        onzeta_mix: float = share(0.8, "β: largest weight of the visual proxies.")
+        onzeta_temperature: float = positive(0.04, "Temperature of the visual softmax.")
+        onzeta_mix: float = share(0.8, "β: maximum weight of the visual proxies.")
         # The released code uses the length of the stream, which no online method knows. This is the
         # size of the paper's validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
         onzeta_mix_items: int = amount(
-            50_000, "Items after which the proxies have this weight; 0: all items of the stream."
+            50_000, "Items after which the proxies have this weight; 0 means the whole stream."
         )
 
     cites = ("qian2024online",)

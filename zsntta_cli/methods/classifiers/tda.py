@@ -33,19 +33,23 @@ class TDASettings(MethodSettings):
 
     # It concerns only the threshold; the caches are always updated item by item.
     batch_size: int = count(1, AT_ONCE)
-    positive_shots: int = amount(3, "Samples of each class in the positive cache.")
+    positive_shots: int = amount(3, "Number of samples of each class in the positive cache.")
     positive_alpha: float = amount(2.0, "Weight of the positive cache's logits.")
     # a key at cosine A has the weight exp(-beta (1 - A))
     positive_beta: float = amount(5.0, "Sharpness of the positive cache's weights.")
-    negative_shots: int = amount(2, "Samples of each class in the negative cache.")
+    negative_shots: int = amount(2, "Number of samples of each class in the negative cache.")
     negative_alpha: float = amount(0.117, "Weight of the negative cache's logits.")
     negative_beta: float = amount(1.0, "Sharpness of the negative cache's weights.")
     # Only samples with low < entropy / log2(C) < high are negatives …
-    entropy_low: float = share(0.2, "Smallest entropy of a negative sample.")
-    entropy_high: float = share(0.5, "Largest entropy of a negative sample.")
+    entropy_low: float = share(0.2, "Minimum entropy of a negative sample.")
+    entropy_high: float = share(0.5, "Maximum entropy of a negative sample.")
     # … which speak against classes with low < probability < high.
-    mask_low: float = share(0.03, "Smallest probability against which a negative sample counts.")
-    mask_high: float = share(1.0, "Largest probability against which a negative sample counts.")
+    mask_low: float = share(
+        0.03, "Probability above which a negative sample counts against a class."
+    )
+    mask_high: float = share(
+        1.0, "Probability below which a negative sample counts against a class."
+    )
 
 
 class Cache:

@@ -37,7 +37,7 @@ _STILL = 1e-8  # relative change of LAME's energy at which its steps end
 class BlockSettings(MethodSettings):
     """The settings of all classifiers of whole blocks of items."""
 
-    block: int = count(64, "Items that are classified together.")
+    block: int = count(64, "Number of items that are classified together.")
 
     @property
     def at_once(self) -> int:
@@ -89,9 +89,9 @@ class StatA(BlockClassifier):
     @dataclass(frozen=True)
     class Settings(BlockSettings):
         # The values of StatA's paper.
-        block_neighbours: int = count(3, "Nearest other items that influence an item.")
+        block_neighbours: int = count(3, "Number of nearest other items that influence an item.")
         block_smoothing: float = amount(1.0, "λ: weight of the neighbours.")
-        block_steps: int = amount(10, "Number of fits of the classes to a block.")
+        block_steps: int = amount(10, "Number of times the classes are fitted to a block.")
 
     cites: ClassVar[tuple[str, ...]] = ("zanella2025realistic",)
     cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
@@ -156,13 +156,13 @@ class LAME(BlockClassifier):
 
     @dataclass(frozen=True)
     class Settings(BlockSettings):
-        lame_neighbours: int = count(5, "Nearest other items that influence an item.")
+        lame_neighbours: int = count(5, "Number of nearest other items that influence an item.")
         lame_strength: float = amount(1.0, "λ: weight of the neighbours.")
-        lame_steps: int = count(100, "Largest number of steps for a block.")
+        lame_steps: int = count(100, "Maximum number of steps for a block.")
 
     revision = 2
     cites = ("boudiaf2022parameter",)
-    cost = "keeps nothing between blocks; multiplies a block with itself, up to lame-steps times"
+    cost = "keeps nothing between blocks; multiplies each block by itself, up to lame-steps times"
 
     def solve(self, features: Floats, logits: Floats) -> Floats:
         """The class probabilities (N, C) of a block's items."""

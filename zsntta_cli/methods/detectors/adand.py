@@ -33,16 +33,14 @@ class AdaND(Method):
 
         batch_size: int = count(1, AT_ONCE)
         # At batch sizes above 1 each batch is one queue.
-        update_every: int = count(128, "L: items in a step, which is the length of the queue.")
-        warmup: int = amount(10, "N: steps before the detector decides.")  # Sec. 5.1
+        update_every: int = count(128, "L: number of items in a step, the length of the queue.")
+        warmup: int = amount(10, "N: number of steps before the detector decides.")  # Sec. 5.1
         # Adam, no weight decay (Sec. 5.1)
         learning_rate: float = positive(5e-4, "Learning rate of the optimiser.")
         # Sec. 4.1
-        reevaluate: bool = option(
-            True, "Decide on the items that trigger an update after the update."
-        )
+        reevaluate: bool = option(True, "Decide on the items that trigger an update only after it.")
         # It concerns the first item (batch size 1) or the first batch, as in the released code.
-        late_start: bool = option(False, "Leave the first item or batch out of all steps.")
+        late_start: bool = option(False, "Exclude the first item or batch from all steps.")
         # appendix
         pseudo_labels: str = choice(
             "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.", "frozen", "detector"

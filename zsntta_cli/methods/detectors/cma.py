@@ -27,13 +27,13 @@ class CMA(Method):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         words: str = option("cma", WORD_LIST)
-        cma_times: int = count(1, "k: the neutral texts are repeated in turn to k C texts.")
+        cma_times: int = count(1, "k: the neutral texts are repeated to give k C texts.")
         # the released code takes 1
         cma_temperature: float | None = cosine_temperature()
 
     needs = WORDS
     cites = ("lee2025concept",)
-    cost = "keeps the last N_q scores; k C texts more in the product with the texts"
+    cost = "keeps the last N_q scores; multiplies each item by k C more texts"
     is_probability = True
     class_probability = FROZEN
 

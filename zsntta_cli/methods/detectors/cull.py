@@ -112,35 +112,35 @@ class Cull(Method):
         warm_up_by = "cull-first"
         cull_first: int = option(
             64,
-            "Items that ZS-CLIP decides at first; fewest items between updates.",
+            "Number of first items that ZS-CLIP decides; minimum number of items between updates.",
             within=Range(least=2),
         )
         cull_ring: int = option(
-            1024, "M: last items from which thresholds are found.", within=Range(least=2)
+            1024, "M: number of last items from which thresholds are found.", within=Range(least=2)
         )
         cull_low: float | None = option(
             None,
-            "Level in nats: an image whose classes fit less, against any text, is noise "
+            "Level in nats: an image with less evidence for its classes is noise "
             "(OpenAI's ViT: 2; others: none).",
             within=_LEVELS,
         )
         cull_high: float | None = option(
             None,
-            "The level while many images are below the lower one (default: 1 more).",
+            "Level while many images are below cull-low (default: 1 more).",
             within=_LEVELS,
         )
-        cull_many: float = share(0.05, "Share of images below the lower level that is many.")
+        cull_many: float = share(0.05, "Share of images below cull-low that counts as many.")
         cull_tail: float = positive(6.0, "Skewness + kurtosis above which noise is rare and far.")
         cull_tail_deviations: float = amount(
-            3.0, "Distance of the threshold from the median for rare noise, in deviations."
+            3.0, "Distance of the threshold for rare noise from the median, in deviations."
         )
-        cull_prior: float = amount(0.3, "Spread of the class prior up to which it is corrected.")
+        cull_prior: float = amount(0.3, "Maximum spread of the class prior that is corrected.")
         cull_order: bool = option(
             True,
             "Use the last classes if neighbouring items share a class more often than by chance.",
         )
         cautious: bool = option(
-            False, "Call an image noise only if its classes fit it less than the level."
+            False, "Call an image noise only if its evidence is below the level."
         )
 
         @property
@@ -155,7 +155,7 @@ class Cull(Method):
                     "has no noise level for this encoder and judges by the stream alone "
                     "(--set cull-low=NATS sets one)"
                 )
-            lacks = "no generic text of this encoder: the mean of the class texts stands for it"
+            lacks = "no generic text of this encoder and uses the mean of the class texts instead"
             return "" if has_generic else f"has {lacks}"
 
     reads_generic = True

@@ -26,13 +26,13 @@ class ETLT(Method):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         etlt_penalty: float = positive(
-            1e-12, "Ridge penalty of the least squares, in mean eigenvalues."
+            1e-12, "Ridge penalty of the least-squares fit, in mean eigenvalues."
         )
 
     offline = True
     online = False
     cites = ("fan2022simple",)
-    cost = "solves one least-squares problem on D dims over the whole stream"
+    cost = "solves one least-squares problem in D dimensions over the whole stream"
     class_probability = FROZEN
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:

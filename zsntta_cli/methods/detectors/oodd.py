@@ -28,8 +28,8 @@ class OODD(Method):
     @dataclass(frozen=True)
     class Settings(MethodSettings):
         batch_size: int = count(1, AT_ONCE)
-        oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
-        oodd_neighbour: int = count(5, "K: rank of the nearest item of the dictionary that counts.")
+        oodd_items: int = option(2048, "N: size of the dictionary.", within=Range(least=2))
+        oodd_neighbour: int = count(5, "K: rank of the nearest dictionary item that counts.")
         oodd_temperature: float | None = cosine_temperature()  # of q; the released code takes 1
 
     cites = ("yang2025oodd",)

@@ -100,7 +100,7 @@ def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
         if isinstance(module, NORMS) and module.weight is not None
     }
     if not layers:
-        raise EncoderError("the image tower has no normalisation layers that could be adapted.")
+        raise EncoderError("the image tower has no normalisation layers to adapt.")
     return layers
 
 

@@ -69,20 +69,20 @@ class SoTTA(ByProbability):
 
     @dataclass(frozen=True)
     class Settings(PipelineSettings):
-        memory: int = count(64, "Samples in the memory, balanced by pseudo-class.")
+        memory: int = count(64, "Number of samples in the memory, balanced by pseudo-class.")
         confidence: float = share(  # appendix
-            0.5, "Smallest ID score of a sample that enters the memory."
+            0.5, "Minimum ID score of a sample that enters the memory."
         )
-        update_every: int = count(64, "L: items in a step, which is the length of the queue.")
+        update_every: int = count(64, "L: number of items in a step, the length of the queue.")
         # Of an encoder pass: it changes the time but no decision; none: all items of a step.
         batch_size: int | None = count(None, AT_ONCE)
         # As the released code does.
-        late_start: bool = option(False, "Leave the first item or batch out of all steps.")
+        late_start: bool = option(False, "Exclude the first item or batch from all steps.")
         learning_rate: float = positive(1e-4, _RATE)  # Adam
         weight_decay: float = amount(5e-4, "Weight decay of Adam.")
         rho: float = amount(0.05, "Radius of the sharpness-aware step.")
         frozen_blocks: str = choice(
-            "Three blocks of a transformer that are not adapted.", "last", "9-11"
+            "Three blocks of a transformer that stay frozen.", "last", "9-11"
         )
 
         @property
@@ -101,16 +101,16 @@ class TPT(ByProbability):
 
     @dataclass(frozen=True)
     class Settings(PipelineSettings):
-        views: int = count(64, "Views of an image: the image itself and augmented ones.")
-        keep: float = part(0.1, "Share of the views that is used: the most confident ones.")
+        views: int = count(64, "Number of views of an image: itself and augmented ones.")
+        keep: float = part(0.1, "Share of the views that are used, the most confident ones.")
         # The paper does not use it for the ImageNet family.
         augmix: bool = option(True, "Use AugMix for the views.")
         learning_rate: float = positive(5e-3, _RATE)  # AdamW, weight decay 0.01
-        steps: int = count(1, "Steps of tuning for each sample.")
+        steps: int = count(1, "Number of tuning steps for each sample.")
         # By the image an answer serves all streams. By the stream views also differ between seeds,
         # as in the paper.
         views_by: str = choice(
-            "Views are drawn anew for each image, or for each stream.", BY_IMAGE, BY_STREAM
+            "Draw new random views for each image, or for each stream.", BY_IMAGE, BY_STREAM
         )
 
     place = "tpt"
@@ -126,9 +126,9 @@ class ROSITA(Live):
     class Settings(MethodSettings):
         learning_rate: float = positive(1e-3, _RATE)  # SGD
         rosita_neighbours: int = count(
-            5, "Nearest features of a bank in a step; the bank keeps as many of each class."
+            5, "Nearest features of a bank in a step; the bank keeps that many of each class."
         )
-        rosita_undesired: int = count(64, "Features of confident noise that are kept.")
+        rosita_undesired: int = count(64, "Number of features of confident noise that are kept.")
         rosita_weight: float = amount(0.5, "Weight of the neighbours' loss.")
 
     place = "rosita"
@@ -174,7 +174,7 @@ class AdaNDTent(Live):
 
     @dataclass(frozen=True)
     class Settings(AdaND.Settings):
-        tent_batch_size: int = count(64, "Samples of the stream in a step of Tent.")
+        tent_batch_size: int = count(64, "Number of samples of the stream in a step of Tent.")
         optimizer: str = _OPTIMIZER
         tent_learning_rate: float | None = positive(
             None, "Learning rate of Tent's optimiser.", shown=_TENTS

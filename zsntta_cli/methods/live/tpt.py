@@ -107,6 +107,6 @@ def prompt_context(
     if not words.numel() or not (tokens[:, 1 : 1 + words.shape[1]] == words).all():
         raise SettingsError(
             f"tpt tunes the words before the class name, and the prompt '{template}' has none: "
-            "take another with --prompt"
+            "choose another with --prompt"
         )
     return tokens, encoder.text.word_embeddings(context)[0]

@@ -36,11 +36,11 @@ class AdaNeg(Method):
     class Settings(NegLabel.Settings):
         groups: int = count(5, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouped("random")
-        adaneg_shots: int = count(10, "L: images of each word in the memory.")
+        adaneg_shots: int = count(10, "L: number of images of each word in the memory.")
         adaneg_text: float = amount(0.1, "λ: weight of the score by texts.")
         # the released code's is 0.5 on ImageNet
         adaneg_sure: float | None = share(
-            None, "Fixed threshold on the score by texts; none: the adaptive one."
+            None, "Fixed threshold on the score by texts; none means adaptive."
         )
         gap: float = share(0.5, GAP)
 

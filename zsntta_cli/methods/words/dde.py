@@ -81,16 +81,16 @@ class DDE(Method):
         # The paper chooses the number of words and the gate for each set. These are ImageNet's, but
         # with 100 words for other sets.
         batch_size: int = count(256, AT_ONCE)
-        dde_words: int = count(100, "M̂: number of the most activated words that count.")
+        dde_words: int = count(100, "M̂: number of most activated words that count.")
         dde_gate: float = share(
-            0.5, "g: an item is surely ID if the names' share is above (1 + g) / 2."
+            0.5, "g: an item is surely ID if the share of the names is above (1 + g) / 2."
         )
         dde_exclusion: float = amount(0.5, "β: weight of the Gaussians of second choices.")
         dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
         dde_cells: str = choice(
             "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.", "exact", "grid"
         )
-        dde_cache: int = count(5_000, "Number of the last images of either kind in the cache.")
+        dde_cache: int = count(5_000, "Number of last images of either kind in the cache.")
 
     needs = WORDS
     imagenet = {"dde_words": 500}
@@ -98,7 +98,7 @@ class DDE(Method):
     cost = (
         "keeps the activations of all words by dde-cache images of each kind (400 MB for 10,000 "
         "words) and D²/2 numbers for each class with items, or D² if dde-exclusion is above 0; "
-        "multiplies each item with M words too"
+        "also multiplies each item by M words"
     )
     official = {
         "word_prompts": "speech", "mined_share": 0.15, "dde_exclusion": 0.0, "dde_doubled": True,

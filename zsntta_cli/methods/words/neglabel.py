@@ -67,7 +67,7 @@ class NegLabel(Method):
 
     needs = WORDS
     cites = ("jiang2024negative",)
-    cost = "keeps the last N_q scores; multiplies each item with M words too"
+    cost = "keeps the last N_q scores; also multiplies each item by M words"
     revision = 2
     official = {"word_prompts": "speech", "mined_share": 0.15, "grouping": "random"}
     is_probability = True
@@ -93,5 +93,5 @@ class CSP(NegLabel):
         grouping: str = grouped("random")
 
     cites = ("chen2024conjugated",)
-    cost = "keeps the last N_q scores; multiplies each item with the mined words too"
+    cost = "keeps the last N_q scores; also multiplies each item by the mined words"
     revision = 1

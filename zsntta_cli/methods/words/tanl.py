@@ -33,12 +33,12 @@ class TANL(Method):
         tanl_candidates: str = choice(
             "Words that may be activated: all, or those mined.", "all", "mined"
         )
-        tanl_words: int = count(1000, "B: number of the most activated words that count.")
+        tanl_words: int = count(1000, "B: number of most activated words that count.")
         # the released command goes through 2, 1 and 0
         tanl_step: int = amount(
-            2, "γ: additional words in each of the averaged scores; 0: one score."
+            2, "γ: number of words added for each averaged score; 0 means one score."
         )
-        tanl_ring: int = count(300, "L: number of the last images of either kind in the memory.")
+        tanl_ring: int = count(300, "L: number of last images of either kind in the memory.")
         gap: float = share(0.5, GAP)
 
     needs = WORDS
