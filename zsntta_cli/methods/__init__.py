@@ -75,7 +75,7 @@ def check_method(name: str, what: str = "method") -> None:
     """Raise SettingsError if no method, even of two parts, has this name."""
     if find_method(name) is None:
         script = plugins.script_with(name)
-        forgotten = f"did you forget --plugin? type zsntta --plugin {shlex.quote(script)} …"
+        forgotten = f"did you forget --plugin? zsntta --plugin {shlex.quote(script)} …"
         listing = forgotten if script else "zsntta methods lists them"
         raise unknown(what, name, tuple(METHODS), listing)
 
