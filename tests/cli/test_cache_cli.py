@@ -134,7 +134,7 @@ def test_a_copied_folder_of_a_known_encoder_is_told(zsntta):
         "--prompt=a {}.",
         "--noise=none",
     )
-    assert "the features in copy/ are of tiny" in zsntta(*run, "--encoder=copy").output
+    assert "the features in copy/ were made with tiny" in zsntta(*run, "--encoder=copy").output
 
 
 def test_import_and_export_say_what_they_wrote(zsntta, tmp_path):

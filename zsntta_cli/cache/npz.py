@@ -96,7 +96,7 @@ def read_arrays(path: Path) -> Arrays:
 
 
 def _array(value: Any) -> Array:
-    """An array of what a file has: one, a tensor, or a list of texts."""
+    """The array of a file's value: an array, a tensor, or a list of texts."""
     if not hasattr(value, "untyped_storage"):
         return np.asarray(value)
     # With strides of 0, a small file can claim a tensor of any shape, and a copy fills the memory.
@@ -213,10 +213,10 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
 
 
 def _gathered(plan: ImportPlan) -> dict[str, Array]:
-    """The arrays of all files of a plan under the names of an export; empty ones are left out.
+    """The arrays of all files of a plan under the names of an export; empty ones are skipped.
 
     Raises:
-        StoreError: a file cannot be read, or lacks what it is named for.
+        StoreError: a file cannot be read, or lacks the array for which it is given.
     """
     gathered: dict[str, Array] = {}
     for wanted, file in plan.files.items():
@@ -234,10 +234,10 @@ def _gathered(plan: ImportPlan) -> dict[str, Array]:
 
 
 def _checked(held: Arrays, key: str, shape: tuple[int | str, ...], kinds: str = "f") -> Array:
-    """An array of a shape, in which a letter is any length, and of kinds of types.
+    """An array of some kinds of types and of a shape, in which a letter means any length.
 
     Raises:
-        StoreError: there is none, or it is another.
+        StoreError: it is missing, or its type or shape differs.
     """
     array = held.get(key, np.empty(0))
     fits = array.ndim == len(shape) and array.dtype.kind in kinds and array.size > 0

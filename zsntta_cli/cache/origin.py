@@ -64,7 +64,7 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
 
 
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
-    """Turn the origins of sets into the form in which a record keeps them."""
+    """Turn the origins of sets into the format of a record."""
     every = list(origins.values())
     shared = dict(every[0]) if every else {}
     for origin in every:

@@ -109,7 +109,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _made_as(part: Features) -> dict[str, Any]:
-    """What parts of one extraction have alike: encoder, images, batches, type, classes."""
+    """What parts of one extraction share: encoder, images, batches, type, classes."""
     return {
         **{key: value for key, value in part.source.items() if key != SKIPPED},
         **part.identity,

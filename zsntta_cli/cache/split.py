@@ -86,7 +86,7 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
 
 
 def _some(whole: Features, name: str, rows: NDArray[np.bool_], classes: Sequence[int]) -> Features:
-    """Some rows (N,) of a set, which are all of some of its classes."""
+    """The rows (N,) of a set that belong to some of its classes."""
     before = whole.source.get("split", {})  # the set may be one of a split itself
     of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
     texts = [replace(text, features=text.features[classes]) for text in whole.texts.values()]

@@ -260,10 +260,10 @@ def _opened(path: Path) -> Iterator[h5py.File]:
 
 
 def _check_member(member: Any, name: str, left: int, depth: int = 0) -> int:
-    """Refuse what reaches out of a file, or declares more than the bytes `left`; return the rest.
+    """Refuse what refers outside a file, or declares more than the bytes `left`; return the rest.
 
-    Members are plain groups and data sets behind hard links: a data set lies in the file, in one
-    piece, as numbers or texts of a fixed length, and attributes are single ones of these.
+    Members are plain groups and data sets behind hard links. A data set is stored in the file, in
+    one piece, as numbers or texts of a fixed length. Attributes are single numbers or texts.
 
     Raises:
         ValueError: the member is something else, or has such a member.
@@ -337,9 +337,9 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
 def _data(
     group: h5py.Group, name: str, shape: tuple[int | None, ...], *dtypes: type[np.generic]
 ) -> h5py.Dataset:
-    """Find a data set of a shape, in which None stands for any length.
+    """Find a data set of a shape, in which None means any length.
 
-    It is of one of `dtypes`, or holds texts where there are none.
+    It has one of `dtypes`, or holds texts if none are given.
     """
     data = group[name]
     fits = isinstance(data, h5py.Dataset) and len(data.shape) == len(shape)
@@ -357,7 +357,7 @@ def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
 
 
 def _attribute(member: Any, name: str, kind: type = str) -> Any:
-    """An attribute of a kind, of which a dictionary is JSON."""
+    """An attribute of a kind; a dictionary is parsed from JSON."""
     value = member.attrs.get(name)
     if value is None:
         raise ValueError(f"it has no attribute '{name}'")

@@ -139,7 +139,7 @@ def _column(
     """The requested column, or the only one of a type; None if there is none.
 
     Raises:
-        DatasetError: there are several, or not the one that is asked for.
+        DatasetError: there are several, or the requested one does not exist.
     """
     chosen = [asked[what]] if what in asked else typed
     if len(chosen) > 1 or not kinds.keys() >= {*chosen}:
@@ -151,7 +151,7 @@ def _column(
 
 
 def _sizes(stored: Any, column: str) -> list[int]:
-    """Bytes of all images, 0 where there is none; no image is read."""
+    """The sizes of all images in bytes, 0 if there is none; no image is read."""
     sizes = list[int]()
     for table in stored.with_format("arrow").iter(_ROWS):
         pictures = table.column(column).combine_chunks()

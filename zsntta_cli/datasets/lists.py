@@ -101,7 +101,7 @@ def read_list(path: Path, label: str = "") -> list[Row]:
 
 
 def _lines(text: str) -> list[Row]:
-    """A path a line, in quotes or not; where a number is behind each, it is the label."""
+    """One path per line, in quotes or not; if a number follows each path, it is the label."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     pairs = [line.rsplit(maxsplit=1) for line in lines]
     if all(len(p) == 2 and _is_image(p[0]) and _number(p[1]) is not None for p in pairs):
@@ -110,10 +110,10 @@ def _lines(text: str) -> list[Row]:
 
 
 def _named(path: Path, text: str, label: str) -> list[Row]:
-    """The rows of a table or of JSON, by the names of their columns or, without such, by places.
+    """The rows of a table or of JSON, by column name or, without names, by position.
 
     Raises:
-        LookupError: none of its columns is known to name files, or the one of the labels lacks.
+        LookupError: no column is known to name files, or the label column is missing.
     """
     rows: list[Any]
     if path.suffix.lower() in (".csv", ".tsv"):
@@ -143,7 +143,7 @@ def _plain(name: str) -> str:
 
 
 def _first(row: dict[str, Any], names: Sequence[str]) -> Any:
-    """What the first of some columns has that has something."""
+    """The value of the first of some columns that is not empty."""
     return next((row[name] for name in names if row.get(name) not in (None, "")), "")
 
 
@@ -152,7 +152,7 @@ def _is_image(name: str) -> bool:
 
 
 def _number(text: str) -> int | None:
-    """A label as a number, as pandas writes them, too: `3`, `3.0`, `-1`; None of a name."""
+    """A label as a number, also as pandas writes it: `3`, `3.0`, `-1`; None for a name."""
     try:
         return int(float(text)) if float(text).is_integer() else None
     except (ValueError, OverflowError):
@@ -218,9 +218,9 @@ def unused_list(folder: Path) -> Path | None:
 
 
 def _bases(path: Path, have_folders: bool) -> Iterator[Path]:
-    """The folders that a list's paths may be of: its own, those above it, and those in these.
+    """The folders to which a list's paths may be relative: its own, parents, and their subfolders.
 
-    Above are only paths that `have_folders`: `1.jpg` is anywhere.
+    Parents are only used for paths that `have_folders`: `1.jpg` could be anywhere.
     """
     here = path.absolute().parent
     for folder in (here, *here.parents[: _ABOVE if have_folders else 0]):
@@ -232,7 +232,7 @@ def _of_texts(path: Path, row: Row) -> Row:
     """A row with its label and class name as texts.
 
     Raises:
-        DatasetError: one of them is several values, or no text in UTF-8.
+        DatasetError: one of them has several values, or is not UTF-8 text.
     """
     for value in row[1:]:
         if isinstance(value, dict | list) or any("\ud800" <= c <= "\udfff" for c in str(value)):
@@ -243,7 +243,7 @@ def _of_texts(path: Path, row: Row) -> Row:
 
 
 def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
-    """Labels, -1 without one, and class names: those beside numbers in the order of these.
+    """Labels, -1 without one, and class names: names beside numbers follow their order.
 
     Raises:
         DatasetError: numbers and texts are mixed, or a number has two names.

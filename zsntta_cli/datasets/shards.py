@@ -76,7 +76,7 @@ def shard_paths(path: Path) -> list[Path]:
 
 
 def _by_key(files: Sequence[File]) -> dict[str, dict[str, File]]:
-    """Files by keys, with the folders above, and by endings: `a/b` has `.jpg`, `.cls`."""
+    """Files by key, which includes folders, and by ending: `a/b` has `.jpg`, `.cls`."""
     by_key: dict[str, dict[str, File]] = {}
     for file in files:
         stem, point, ending = file.parts[-1].partition(".")
@@ -147,7 +147,7 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
 
 
 def _samples(tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
-    """The samples of a tar, by key; of several images the one without more endings."""
+    """The samples of a tar, by key; of several images the one with a single ending."""
     for key, files in _by_key(files_in(tar, left_out)).items():
         plain = [files[ending] for ending in files if ending in SUFFIXES]
         images = plain or [file for file in files.values() if file.is_image]
@@ -168,10 +168,10 @@ def _samples(tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
 
 
 def _told(files: dict[str, File], label: str) -> tuple[Told, str]:
-    """What the files of a key tell of its label, None where they do not, and which of them does.
+    """The label in the files of a key, None if there is none, and the name of its source.
 
     Raises:
-        ValueError: it is no number from 0 and no name.
+        ValueError: it is neither a number from 0 nor a name.
     """
     endings = (".json", f".{label.removeprefix('.')}") if label else (".cls", ".json", ".txt")
     for ending in filter(files.__contains__, endings):
@@ -198,7 +198,7 @@ def _json(files: dict[str, File]) -> dict[str, Any]:
 
 
 def _beside(tar: Path, file: str) -> tuple[list[Path], list[str]]:
-    """A text beside a tar, or one folder above, and its lines; nothing where there is none."""
+    """A text beside a tar, or one folder above, and its lines; empty if there is none."""
     folder = tar.absolute().parent
     paths = [p for p in (folder / file, folder.parent / file) if p.is_file()][:1]
     try:

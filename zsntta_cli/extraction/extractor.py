@@ -111,7 +111,7 @@ class Extractor:
 
     @cached_property
     def _request(self) -> dict[str, Any]:
-        """What files that are there must say of their encoder, which need not be loaded for it."""
+        """What existing files must record of their encoder, which is not loaded for this."""
         return weights_request(self.choice)
 
     @cached_property
@@ -207,7 +207,7 @@ class Extractor:
             return self._result(there, encoded, time.monotonic() - started)
 
     def match_class_names(self) -> None:
-        """Embed the class names of all cached sets as the cached built-in word lists need them."""
+        """Embed all cached sets' class names with the prompts of the cached built-in word lists."""
         root = self.settings.features_dir
         lists = [SetName.parse(name).bare for name in set_names(root, self._folder, WORDS)]
         if not (prompts := class_prompts_beside(lists)):
@@ -230,7 +230,7 @@ class Extractor:
 
     @contextlib.contextmanager
     def _writing(self, path: Path) -> Iterator[None]:
-        """Lock the file at `path`; of an encoder that cannot be had, no folder is made before."""
+        """Lock the file at `path`; if its encoder cannot be loaded, no folder is made."""
         if self.settings.overwrite or not path.exists():
             _ = self.encoder
         with locked(path, self.reporter.note):
@@ -240,7 +240,7 @@ class Extractor:
         """The file's content; None if it has to be made.
 
         Raises:
-            StoreError: it is of another encoder, of other images, or of another type.
+            StoreError: its encoder, images or type differ.
         """
         if self.settings.overwrite or not path.exists():
             return None
@@ -261,7 +261,7 @@ class Extractor:
         seconds: float = 0.0,
         skipped: tuple[str, ...] = (),
     ) -> Extracted:
-        """The result for a set or a part of one; what is to be known of a set is reported."""
+        """The result for a set or a part of one; notes on a set are reported."""
         if features.path.stem == features.name:
             for line in accuracy_lines(features):
                 self.reporter.note(line)
@@ -273,7 +273,7 @@ class Extractor:
         return Extracted(replace(features, image_features=no_rows), encoded, seconds, skipped)
 
     def _with_texts(self, there: Features, templates: Sequence[str]) -> Features:
-        """A set with class text features for each template, which are added where they lack."""
+        """A set with class text features for each template; missing ones are added."""
         missing = [t for t in templates if t not in there.texts]
         lacks_generic = bool(templates) and there.generic is None
         if not there.class_names or not (missing or lacks_generic):
@@ -284,7 +284,7 @@ class Extractor:
 
     @cached_property
     def _generic(self) -> tuple[NDArray[np.float32], str]:
-        """The encoder's generic text (D,) and its words, of another file of its folder or new."""
+        """The encoder's generic text (D,) and its words, from another file of its folder or new."""
         source, encoder = generic_source(), self.encoder
         for file in self._beside:
             if file.generic is not None and file.generic_source == source:
@@ -294,7 +294,7 @@ class Extractor:
     def _texts(
         self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
     ) -> dict[str, Text]:
-        """The class text features by prompt, each of which may stand for many templates."""
+        """The class text features by prompt; a prompt may combine many templates."""
         texts = {}
         for prompt in templates if class_names else ():
             total = len(templates_of(prompt)) * len(class_names)
@@ -312,7 +312,7 @@ class Extractor:
     def _begun(
         self, path: Path, of: Mapping[str, Any], count: int, batch_size: int, dtype: str
     ) -> Unfinished:
-        """The rows that a stopped run has made of the file at `path`: whole batches."""
+        """The rows of the file at `path` that an interrupted run has made: whole batches."""
         of = {**of, "encoder": self.encoder.identity, "batch_size": batch_size, "count": count}
         unfinished = Unfinished(_rows_path(path), of, self.encoder.embed_dim, dtype)
         if unfinished.has_others:
@@ -333,9 +333,9 @@ class Extractor:
         templates: Sequence[str] = (),
         part: tuple[int, int] | None = None,
     ) -> Extracted:
-        """Encode what is not kept yet, and write the file.
+        """Encode what is not stored yet, and write the file.
 
-        Of a part, the file has its images alone, and the description of the whole set.
+        The file of a part has only its images, but the description of the whole set.
         """
         size, encoder, chosen = self.settings.batch_size, self.encoder, images
         source, started = images.identity(), time.monotonic()
@@ -372,10 +372,10 @@ class Extractor:
         return self._result(new, len(chosen) - done, time.monotonic() - started, skipped)
 
     def _rows(self, images: ImageSet, first: int) -> Iterator[NDArray[np.floating]]:
-        """The features (B, D) of batches from image `first` on, NaN for what cannot be read.
+        """The features (B, D) of batches from image `first` on, NaN for unreadable images.
 
         Raises:
-            DatasetError: an image is broken, and such are not left out.
+            DatasetError: an image is broken, and broken images are not skipped.
             EncoderError: a feature is not finite.
         """
         settings, dim = self.settings, self.encoder.embed_dim

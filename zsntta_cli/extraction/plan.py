@@ -213,7 +213,7 @@ def _named_words(spec: str) -> tuple[str, Path]:
     """The name of a word list, with its part of speech, and its file: FILE, or NAME=FILE.
 
     Raises:
-        DatasetError: the name is no valid file name, or is that of a built-in list.
+        DatasetError: the name is not a valid file name, or is that of a built-in list.
     """
     parsed = SetName.parse(spec)
     name, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
@@ -238,8 +238,8 @@ def _extract_set(
 ) -> Extracted:
     """Extract a named set or a part of it, with class names under the plan's or its own prompts.
 
-    The user's own sets get the class names that are given for them. What should be known of a set
-    is noted.
+    The user's own sets get the class names that are given for them. Notes describe how a set was
+    read.
     """
     note = extractor.reporter.note
     images = datasets.load_images(called, plan.data_root, plan.as_shown)

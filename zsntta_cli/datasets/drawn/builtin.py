@@ -2,7 +2,7 @@
 
 Image i of a built-in set depends on the set's name, `VERSION` and i alone, so it can be drawn in
 any order and by any worker. All rendered sets come from the held-out distribution of
-`drawing`, which the embedded encoder never saw; as in the real benchmark each set has a
+`drawing`, which the embedded encoder never saw; as in the real benchmark, each set has a
 style of its own. `digits` are the real handwritten digits that scikit-learn carries.
 
 Noise image i (Sec. 4.2; the four types of the ablation on injected noise) depends on (type, seed,
@@ -47,9 +47,9 @@ _LOOKS: dict[str, tuple[tuple[Concept, ...], Distribution]] = {  # what they sho
 
 
 def render(name: str, _root: Path = Path()) -> ImageSet:
-    """The images of a set of the catalogue's BUILTIN, RGB of 32 x 32; KeyError for another.
+    """The images of a set in the catalogue's BUILTIN, 32 x 32 RGB; KeyError for any other set.
 
-    Ids are such as "shapes/00001-square". Labels are cyclic where images are rendered.
+    Ids are like "shapes/00001-square". Labels of rendered images are cyclic.
     """
     entry = BUILTIN[name]
     if name == "digits":

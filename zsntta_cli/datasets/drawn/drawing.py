@@ -1,6 +1,6 @@
-"""Draws one 32 x 32 picture of a concept and says what can be seen in it.
+"""Draw one 32 x 32 picture of a concept, and describe what can be seen in it.
 
-A `Distribution` says how hard the pictures are. The embedded encoder learned from easier ones
+A `Distribution` determines how hard the pictures are. The embedded encoder learned from easier ones
 (tools/tiny_drawing.py); the built-in sets come from `HELD_OUT`, which has backgrounds the training
 never shows, occlusion, thinner strokes and stronger blur and noise.
 All randomness comes from the generator passed in. Nothing here imports torch.
@@ -58,7 +58,7 @@ class Concept:
 
     @property
     def noun(self) -> str:
-        """How a caption calls it."""
+        """Its name in a caption."""
         if self.kind in ("letter", "digit"):
             return f"{self.kind} {self.name}"
         nouns = {"texture": f"{self.name} texture", "static": "random static"}
@@ -93,7 +93,7 @@ _STYLE_WEIGHTS = {style: 1.0 for style in STYLES if style != "handwritten"} | {"
 
 @dataclass(frozen=True)
 class Distribution:
-    """How pictures vary. Spans are uniform ranges; lengths in half pictures."""
+    """How pictures vary. Spans are uniform ranges; lengths are in half pictures."""
 
     size: Span = (0.5, 0.95)
     shift: float = 0.2
@@ -125,7 +125,7 @@ HELD_OUT = Distribution(
 
 
 class Seen(NamedTuple):
-    """A picture before the camera, and words of it ("" where nothing can be said)."""
+    """A picture before the camera, and words that describe it ("" if none apply)."""
 
     picture: Pixels
     colour: str
@@ -135,7 +135,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, and for captions what is true of it ("" where nothing can be said)."""
+    """A picture, and facts about it for captions ("" if none apply)."""
 
     pixels: NDArray[np.uint8]  # (SIZE, SIZE, 3)
     concept: Concept
@@ -182,7 +182,7 @@ def _any_colour(gen: np.random.Generator) -> Colour:
 def place_of(
     dist: Distribution, concept: Concept, wobble: float, gen: np.random.Generator
 ) -> tuple[Placement, float]:
-    """Draw size, turn (any for shapes, a little for what is read) and position."""
+    """Draw size, rotation (any for shapes, small for characters) and position."""
     size = _between(dist.size, gen)
     turn = np.pi if concept.kind == "shape" else 0.3
     angle = turn * (2 * gen.random() - 1)
@@ -233,7 +233,7 @@ def scene(
     gen: np.random.Generator,
     mask_of: Callable[[Concept, Placement, np.random.Generator], Image.Image] = _mask,
 ) -> Seen:
-    """Draw a concept, whose ink is where its mask is, in its place on a background."""
+    """Draw a concept, with ink inside its mask, at its place on a background."""
     base = _any_colour(gen)
     behind = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
     other = _RGB[int(gen.random() * len(_RGB))]
@@ -256,7 +256,7 @@ def scene(
 
 
 def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Drawing:
-    """Draw one picture of a shape, a letter or a texture, as the distribution says."""
+    """Draw one picture of a shape, a letter or a texture from the distribution."""
     style = pick_style(concept, dist, gen)
     is_surface = concept.kind == "texture"
     seen = _surface(concept, dist, gen) if is_surface else scene(concept, style, dist, gen)
@@ -285,7 +285,7 @@ def _to_bytes(values: NDArray[np.floating]) -> NDArray[np.uint8]:
 
 
 def _interleaved(planes: NDArray[Value]) -> NDArray[Value]:
-    """Pixels (SIZE, SIZE, 3) of planes: in three copies, thrice as fast as in one."""
+    """Pixels (SIZE, SIZE, 3) of planes: three copies are three times as fast as one."""
     pixels = np.empty((SIZE, SIZE, 3), planes.dtype)
     for channel, plane in enumerate(planes):
         pixels[..., channel] = plane

@@ -20,7 +20,7 @@ Points = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Part:
-    """One polygon (`width` None), hole in what was drawn before (0) or stroke (> 0)."""
+    """A polygon (`width` None), a hole in the parts before it (0) or a stroke (> 0)."""
 
     points: Points
     width: float | None = None
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where and how an outline lies in the picture: x -> matrix @ x + shift."""
+    """The placement of an outline in the picture: x -> matrix @ x + shift."""
 
     matrix: Points  # (2, 2)
     shift: Points  # (2,)
@@ -37,7 +37,7 @@ class Placement:
 
     @property
     def reach(self) -> float:
-        """By how much lengths grow, in the mean over directions."""
+        """The factor by which lengths grow, averaged over directions."""
         return float(np.sqrt(abs(np.linalg.det(self.matrix))))
 
 
@@ -66,7 +66,7 @@ SHAPES = (
 
 
 def outline(name: str, weight: float) -> list[Part]:
-    """Return the parts of a shape; `weight` is how thick its strokes and arms are, 1 as usual."""
+    """Return the parts of a shape; `weight` is the thickness of strokes and arms, usually 1."""
     match name:
         case "circle":
             return [Part(_arc(0.9))]

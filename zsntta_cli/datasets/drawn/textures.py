@@ -20,7 +20,7 @@ def _edge(field: Field, softness: float) -> Field:
 
 
 def _hills(gen: np.random.Generator, cells: int) -> Field:
-    """Return smooth random hills, about `cells` of them a side."""
+    """Return smooth random hills, about `cells` of them per side."""
     coarse = Image.fromarray(gen.random((cells + 1, cells + 1), dtype=np.float32))
     hills: Field = np.asarray(coarse.resize((SIZE, SIZE), Image.Resampling.BICUBIC))
     return np.clip(hills, 0, 1)
@@ -33,7 +33,7 @@ TEXTURES = (
 
 
 def texture(name: str, scale: float, gen: np.random.Generator) -> Field:
-    """Return a texture, turned and shifted at random, about `scale` repeats a half side."""
+    """Return a texture, rotated and shifted at random, about `scale` repeats per half side."""
     angle = 2 * np.pi * gen.random()
     cos, sin = np.cos(angle) * scale, np.sin(angle) * scale
     shift_u, shift_v = 10 * gen.random(), 10 * gen.random()
