@@ -84,7 +84,7 @@ def test_elsewhere_the_command_that_makes_the_features_is_proposed(recorded, tmp
     assert made.exit_code == 0, made.output
     again = recorded("simulate", "--from", "r.json")
     assert again.exit_code == 0, again.output
-    assert "4 of 4 records came out the same to the bit." in again.stdout
+    assert "4 of 4 records came out the same, bit for bit." in again.stdout
 
 
 def test_of_features_of_another_machine_it_is_said_what_differs(recorded):
@@ -94,7 +94,7 @@ def test_of_features_of_another_machine_it_is_said_what_differs(recorded):
     result = recorded("simulate", "--from", "r.json", "--format", "csv")
     assert result.exit_code == 0, result.output
     said = (
-        "note: the features of 'shapes', 'glyphs', 'noise-gaussian' are not those of the record: "
+        "note: the features of 'shapes', 'glyphs', 'noise-gaussian' differ from the record's: "
         f"versions.torch: {torch} -> 2.13.0; threads: {threads} -> 8.\n"
     )
     assert said in result.stderr
@@ -109,10 +109,10 @@ def test_old_and_new_stand_side_by_side(recorded):
     result = recorded("simulate", "--from", "r.json", "--columns", "acc_s",
                       "--format", "markdown")  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert "'shapes', 'glyphs', 'noise-gaussian' are not those of the record: versions.torch" in (
+    assert "'shapes', 'glyphs', 'noise-gaussian' differ from the record's: versions.torch" in (
         result.stdout
     )
-    assert "0 of 4 records came out the same to the bit." in result.stdout
+    assert "0 of 4 records came out the same, bit for bit." in result.stdout
     again = recorded("simulate", *TINY, *RUNS, "--format", "json")
     rows = [
         line.strip("| ").split(" | ") for line in result.stdout.splitlines() if "| glyphs |" in line

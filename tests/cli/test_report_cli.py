@@ -50,7 +50,7 @@ def test_what_is_left_out_is_noted(zsntta, tmp_path):
     with RecordStore(tmp_path / "x.sqlite", create=True) as store:
         store.add([*KEPT[1:], other])
     result = zsntta("report", "x.sqlite")
-    assert result.stderr.startswith("note: left out: 1 run by another version, or by other code")
+    assert result.stderr.startswith("note: left out: 1 run by another version or with other code")
     assert result.exit_code == 0
 
 

@@ -62,7 +62,7 @@ def test_a_file_is_run_and_its_tables_and_figures_are_written(cached, write, tmp
     figure = list(csv.DictReader(io.StringIO((tmp_path / "out" / "ratio.csv").read_text())))
     assert {r["x"] for r in figure} == {"25", "50"}
     again = cached("run", "e.toml")
-    assert "24 of 24 runs were kept from before" in again.stderr
+    assert "24 of 24 runs were already kept" in again.stderr
 
 
 def test_several_blocks_presets_prompts_and_a_folder_of_features(cached, write):
@@ -88,7 +88,7 @@ def test_several_blocks_presets_prompts_and_a_folder_of_features(cached, write):
     result = cached("run", write(text))
     assert result.exit_code == 0, result.output
     # zs-clip of the last block is a run of the first one, too: it is shapes' own prompt.
-    assert "7 of 7 runs were kept from before" in cached("run", "e.toml").stderr
+    assert "7 of 7 runs were already kept" in cached("run", "e.toml").stderr
     assert row(result, "zs-clip")
     assert "official" in result.stdout
 
@@ -96,7 +96,7 @@ def test_several_blocks_presets_prompts_and_a_folder_of_features(cached, write):
 def test_outputs_are_written_all_or_none(cached, write, tmp_path):
     """The last figure has no run to show."""
     none = OUTPUTS + '[[figures]]\nkind = "ratio"\noutput = "out/none.csv"\nid = "digits"\n'
-    fails(cached("run", write(RUNS + none)), "has id digits: there is shapes", code=2, stdout=None)
+    fails(cached("run", write(RUNS + none)), "has id digits: found shapes", code=2, stdout=None)
     assert not (tmp_path / "out").exists()
 
 
@@ -114,21 +114,21 @@ def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, 
     assert result.exit_code == 130
     assert "run the same command to resume" in result.stderr
     assert not (tmp_path / "out").exists()
-    assert "9 of 24 runs were kept from before" in cached("run", "e.toml").stderr
+    assert "9 of 24 runs were already kept" in cached("run", "e.toml").stderr
     assert (tmp_path / "out" / "main.csv").exists()
 
 
 @pytest.mark.parametrize(
     ("wrong", "right", "parts"),
     [
-        ("methods =", "method =", ["runs.1: method is no key (did you mean 'methods'?)"]),
+        ("methods =", "method =", ["runs.1: method is not a key (did you mean 'methods'?)"]),
         ('"zs-clip"', '"zs-clp"', ["e.toml: [[runs]] 1: method is 'zs-clp'", "'zs-clip'?"]),
         ("[runs.own.adand]", "[runs.own.adnd]", ["own, adnd: method is 'adnd' (did"]),
         ("warmup = [5", "xyz = [5", ["xyz is not a setting of ", "zsntta methods show NAME"]),
         ("ratio = [0.25", "ratio = [3", ["e.toml: [[runs]] 1: ratio is 3, must be in [0, 1)"]),
-        ('{ model = "tiny" }', '{ modle = "tiny" }', ["encoder: modle is no key"]),
+        ('{ model = "tiny" }', '{ modle = "tiny" }', ["encoder: modle is not a key"]),
         ("[[runs]]", "[runs]", ["e.toml: runs: Input should be a valid list"]),
-        ("[[runs]]", "[[runs]", ["e.toml is no TOML"]),
+        ("[[runs]]", "[[runs]", ["e.toml is not TOML"]),
         ('metric = "auroc"', 'metric = "aurco"', ["metric is 'aurco' (did you mean 'auroc'?)"]),
         ('"out/main.csv"', '"out/main.xlsx"', ["e.toml: output is", "must end in one of .txt"]),
         ('kind = "ratio"', 'kind = "ratio"\nwidth = "x"', ["figures.1.width: Input should be"]),

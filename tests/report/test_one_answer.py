@@ -211,7 +211,7 @@ def test_what_has_no_average_says_what_it_has():
     assert "adand has no average: it has 1 of 2 sets (textures)." in shown
     apart = [Cell("cull", "textures", 0, 80), Cell("cull", "glyphs", 1, 80)]
     shown = table(records_of(apart))
-    assert "cull has no average: it has no seed that all of its sets have." in shown
+    assert "cull has no average: it has no seed that all of its sets share." in shown
 
 
 def test_of_one_run_twice_the_later_one_counts():
@@ -232,5 +232,5 @@ def test_a_pipeline_that_is_shown_the_truth_is_never_the_best():
     records = [*tent, kept_run("cull", known=8, caught=8)]
     shown = table(records, form="markdown")
     assert re.findall(r"\*\*[0-9.]+\*\*", shown) == ["**80.00**"] * 3
-    note = "tent is shown by its pipeline gt which samples are noise, so it is shown for reference"
+    note = "tent knows from its pipeline gt which samples are noise, so it is shown for reference"
     assert shown.count(note) == 1

@@ -141,10 +141,10 @@ def test_nothing_to_report_is_said_with_what_was_left_out():
         made(kept_run(record={"revision": "0.1"}))
     some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})])
     assert some.left_out == [
-        "1 run by another version, or by other code of the method: run it again"
+        "1 run by another version or with other code of the method: run it again"
     ]
     assert (
-        "Left out: 1 run by another version, or by other code of the method: run it again."
+        "Left out: 1 run by another version or with other code of the method: run it again."
         in some.html
     )
 

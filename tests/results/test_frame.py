@@ -94,7 +94,7 @@ def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
     ("by_set", "lacks"),
     [({}, "0 of 0 sets"), ({"a": {}}, "0 of 1 sets"), ({"a": {}, "b": {0: 1.0}}, "1 of 2 sets (b)"),
      ({"a": {0: 1.0}, "b": {}, "c": {0: 1.0}}, "2 of 3 sets (a, c)"),
-     ({"a": {0: 1.0}, "b": {1: 1.0}}, "no seed that all of its sets have")],
+     ({"a": {0: 1.0}, "b": {1: 1.0}}, "no seed that all of its sets share")],
 )  # fmt: skip
 def test_without_an_average_it_says_what_lacks(by_set, lacks):
     value = frame.average(by_set)
@@ -131,7 +131,7 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
     ("method", "values", "advantage"),
     [("adand", {}, ""), ("tent", {"pipeline": "normal"}, ""),
      ("etlt", {}, "sees the whole stream before it decides"),
-     ("tent", {"pipeline": "gt"}, "is shown by its pipeline gt which samples are noise")],
+     ("tent", {"pipeline": "gt"}, "knows from its pipeline gt which samples are noise")],
 )  # fmt: skip
 def test_who_competes(method, values, advantage):
     [row] = rows(kept_run(method, **values))
@@ -177,11 +177,11 @@ def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
 @pytest.mark.parametrize(
     ("filters", "message"),
     [
-        ({"method": ["tent"]}, "no kept run that fits has method tent: there is adand"),
-        ({"ratio": [0.3]}, "has ratio 0.3: there is 0.0, 0.25"),
-        ({"ratio": [0.25], "seed": [7]}, "has seed 7: there is 2"),
-        ({"warmup": ["11"]}, "has warmup 11: there is 10"),
-        ({"views": ["8"]}, "has views 8: there is none"),
+        ({"method": ["tent"]}, "no matching kept run has method tent: found adand"),
+        ({"ratio": [0.3]}, "has ratio 0.3: found 0.0, 0.25"),
+        ({"ratio": [0.25], "seed": [7]}, "has seed 7: found 2"),
+        ({"warmup": ["11"]}, "has warmup 11: found 10"),
+        ({"views": ["8"]}, "has views 8: found none"),
     ],
 )
 def test_where_nothing_fits_the_error_says_what_is_there(filters, message):

@@ -38,7 +38,7 @@ def test_all_is_every_method_that_needs_nothing_more_and_the_others_are_named(si
     assert {"zs-clip", "adand", "adand+tda"} <= methods
     assert not {"tent", "clipn"} & methods
     [note] = [line for line in done.stderr.splitlines() if "left out" in line]
-    assert note.startswith(f"note: all is {len(methods)} methods; left out: ")
+    assert note.startswith(f"note: all means {len(methods)} methods; left out: ")
     assert "tent, sotta, tpt and 4 more (live, they encode images)" in note
     assert "clipn (needs the features of its 'no' text encoder)" in note
 

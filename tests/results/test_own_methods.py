@@ -99,7 +99,7 @@ def test_a_script_that_has_changed_makes_other_runs(features, tmp_path, register
     assert len(kept_before(features, grid(features, ["own"], seed=[0, 1]), keeping)) == 2
     register(OWN.replace("SHIFT = 0.0", "SHIFT = 0.01"))
     run_all(features, grid(features, ["own"], seed=[0, 2]), keeping=keeping)
-    changed = "by another version, or by other code of the method: run it again"
+    changed = "by another version or with other code of the method: run it again"
     with RecordStore(keeping.path) as store:
         kept = [*store.find().values()]
     assert len(kept) == 4

@@ -57,7 +57,7 @@ def test_several_processes_give_and_keep_what_one_does(features, tmp_path):
 
 def test_a_process_that_dies_is_one_line_and_the_next_command_goes_on(features, tmp_path, dying):
     runs, keeping = many(features, ["zs-clip", "dying"]), Keeping(tmp_path / "r.sqlite")
-    with pytest.raises(EncoderError, match="what was finished is kept; the same command goes on"):
+    with pytest.raises(EncoderError, match="finished runs are kept; the same command resumes"):
         run_all(features, runs, 2, keeping=keeping)
     assert dying.with_name("death").exists(), "a process was killed"
     assert plain(run_all(features, runs, 2, keeping=keeping)) == plain(run_all(features, runs))

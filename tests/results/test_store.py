@@ -46,9 +46,9 @@ def test_a_setting_at_its_default_does_not_enter_the_key_and_any_other_value_doe
 def test_fresh_runs_again_and_takes_the_place_of_the_old(simulate, tmp_path, counted):
     command = ("--method", "adand", *PAIR, "--ratio", 0.25, "--ratio", 0.5)
     first = simulate(*command)
-    assert "kept from before" not in first.stderr
+    assert "already kept" not in first.stderr
     again = simulate(*command)
-    assert "2 of 2 runs were kept from before\n" in again.stderr
+    assert "2 of 2 runs were already kept\n" in again.stderr
     assert (again.stdout, len(counted)) == (first.stdout, 2)
     fresh = simulate(*command, "--fresh")
     assert "kept" not in fresh.stderr
@@ -182,7 +182,7 @@ def test_files_that_are_no_store(tmp_path, zsntta):
     for path, said in (
         ("none", "there are no kept results at none"), ("text", "text: file is not a database"),
         ("other", "other is another program's database"), ("folder", "it is a folder"),
-        ("pipe", "pipe is no regular file"),
+        ("pipe", "pipe is not a regular file"),
     ):  # fmt: skip
         fails(zsntta("records", "list", "--records", path), said)
 

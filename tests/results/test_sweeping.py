@@ -39,7 +39,7 @@ def test_a_sweep_gives_the_records_of_one_process(ray_cluster, features, tmp_pat
     kept = kept_before(features, runs, Keeping(path))
     assert [kept[run] for run in runs] == records, "as they were kept"
     assert on_ray(features, path, notes).run(runs) == records
-    assert notes.notes == ["12 of 12 runs were kept from before"]
+    assert notes.notes == ["12 of 12 runs were already kept"]
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, d
     [killer] = grid(features, ["dying"], cut=[0.9])
     runs = [killer, *many(features, ["zs-clip"])]
     found = dict(on_ray(features, tmp_path / "more.sqlite").outcomes(runs, goes_on=True))
-    assert found[killer].startswith("the Ray cluster lost it, 2 times where a worker died")
+    assert found[killer].startswith("the Ray cluster lost the run 2 times as a worker died")
     assert plain(found[run] for run in runs[1:]) == plain(run_all(features, runs[1:]))
 
 

@@ -48,8 +48,8 @@ def test_all_is_what_needs_nothing_but_what_is_cached(simulate):
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert len(rows) == len(singles() | BY_WORDS), "one run of each"
     assert {(row["ratio"], row["seed"], row["order"]) for row in rows} == {("0.5", "0", "shuffled")}
-    [line] = [text for text in result.stderr.splitlines() if "all is" in text]
-    assert line.startswith(f"note: all is {len(rows)} methods; left out: ")
+    [line] = [text for text in result.stderr.splitlines() if "all means" in text]
+    assert line.startswith(f"note: all means {len(rows)} methods; left out: ")
     for group in ("cma (no features of 'words-cma' by made", "live, they encode images",
                   "clipn (needs the features of its 'no' text encoder)",
                   "tent, sotta, tpt and "):  # fmt: skip
@@ -123,5 +123,5 @@ def test_what_is_finished_is_shown_at_ctrl_c(simulate, stopped, tmp_path):
     go_on()
     again = simulate(*ALL, "--output", "all.csv")
     assert again.exit_code == 0, again.output
-    assert f"4 of {len(singles() | BY_WORDS)} runs were kept from before" in again.stderr
+    assert f"4 of {len(singles() | BY_WORDS)} runs were already kept" in again.stderr
     assert (tmp_path / "all.csv").exists()

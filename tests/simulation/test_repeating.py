@@ -12,7 +12,7 @@ def test_runs_are_repeated_from_exported_lines(simulate, zsntta, tmp_path):
     export = ("records", "export", "--output", "r.jsonl", "--records", tmp_path / "kept.sqlite")
     assert zsntta(*export).exit_code == 0
     again = simulate("--from", "r.jsonl", "--format", "json")
-    assert again.stderr.endswith("2 of 2 records came out the same to the bit.\n")
+    assert again.stderr.endswith("2 of 2 records came out the same, bit for bit.\n")
     rows = json.loads(again.stdout)
     for record in json.loads(first.stdout):
         seed, values = record["settings"]["stream"]["seed"], record["detection"]
@@ -28,10 +28,10 @@ def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
     result = simulate("--from", "r.json")
     assert result.exit_code == 0, result.output
     assert (
-        "the features of 'pets' are not those of the record: although all recorded settings agree"
+        "the features of 'pets' differ from the record's: although all recorded settings agree"
         in (result.stdout)
     )
-    assert "1 of 1 records came out the same to the bit." in result.stdout, (
+    assert "1 of 1 records came out the same, bit for bit." in result.stdout, (
         "only its digest differs"
     )
 
@@ -39,7 +39,7 @@ def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
 def test_a_record_is_run_again_although_its_run_is_kept(simulate, tmp_path):
     """What was kept is the record itself, and says nothing; what was run here since then does."""
     first = simulate("--method", "zs-clip", *PAIR, "--format", "json", "--output", "r.json")
-    record, kept = json.loads((tmp_path / "r.json").read_text())[0], "were kept from before"
+    record, kept = json.loads((tmp_path / "r.json").read_text())[0], "were already kept"
     (tmp_path / "old.json").write_text(json.dumps([{**record, "created": "2026-01-01"}]))
     assert first.exit_code == 0
     assert "1 run: 0 kept, 1 to run" in simulate("--from", "r.json", "--dry-run").stdout
@@ -55,4 +55,4 @@ def test_the_no_text_file_of_a_record_is_never_opened(simulate, tmp_path):
     assert result.exit_code == 0, result.stderr
     result = simulate("--from", "r.json")
     assert result.exit_code == 2
-    assert "a file that a record names is not opened: run it by --method clipn" in result.stderr
+    assert "a file named in a record is not opened: run it with --method clipn" in result.stderr

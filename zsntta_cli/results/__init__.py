@@ -34,7 +34,7 @@ def simulate(
 
     A setting of the stream, the threshold or the methods takes a value or a list of values, and so
     do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. The method
-    "all" is every one that needs nothing but what is cached. `own` has settings by method, each for
+    "all" means every method that needs only what is cached. `own` has settings by method, each for
     that method alone. `encoder` is a folder name of features, instead of a model. `live` says how
     live methods get the images. Results are kept in `records`, by default beside the features, and
     taken from there unless `fresh` is set. What a reader of the numbers must know is given as
@@ -77,11 +77,11 @@ def _several(value: Any) -> list[Any]:
 def runs(
     records: str | Path | None = None, features_dir: str | Path = "features"
 ) -> list[dict[str, Any]]:
-    """Kept runs as plain rows, in the order in which they were kept: `pandas.DataFrame(z.runs())`.
+    """Kept runs as plain rows, in the order of keeping: `pandas.DataFrame(z.runs())`.
 
     A row has the key of its run, the columns of every CSV (metrics are fractions), and all settings
-    by name; all rows have the same names, and None where a run has no such value. `records` is the
-    file in which results are kept, by default the one beside the features.
+    by name; all rows have the same names, and None if a run has no such value. `records` is the
+    file with the kept results, by default the one beside the features.
 
     Raises:
         StoreError: there are no kept results.

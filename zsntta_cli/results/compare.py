@@ -1,6 +1,6 @@
 """Which of some rows is the best, and which differ from it over seeds.
 
-**Marks**, of rows that saw the same samples:
+**Marks**, for rows that saw the same samples:
 
 - *Best* is the best mean; equal means share it. It is chosen among complete values of rows that
   compete (results/frame.py), if there are at least two.

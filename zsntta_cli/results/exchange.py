@@ -35,8 +35,8 @@ def read_records(path: Path) -> list[Record]:
     """The records of a file that `records export` wrote, or `--format json`.
 
     Raises:
-        StoreError: the code of a run's method is not here.
-        StoreError: the file holds something else; it says in which record.
+        StoreError: the code of a run's method is missing.
+        StoreError: the file holds something else; the message names the record.
     """
     try:
         text = read_input(path, _LARGEST_FILE).decode()

@@ -65,7 +65,7 @@ class FileTable(BaseModel):
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for name in keys:
             if name not in known:
-                words = f"is no key{near(name, known)}: known are {', '.join(known)}."
+                words = f"is not a key{near(name, known)}: the keys are {', '.join(known)}."
                 raise SettingsError(f"{short(name)} {words}")
         return keys
 
@@ -109,7 +109,7 @@ class RunBlock(FileTable):
     encoder: Encoder | None = None  # None: that at the top
 
     def grid(self, usual: EncoderChoice) -> Grid:
-        """The runs of the table; the encoder is `usual` unless it names one."""
+        """The runs of the table; the encoder is `usual` unless the table names one."""
         own = {m: _settings(values, [m], where=f"own, {m}: ") for m, values in self.own.items()}
         axes, encoder = _settings(self.settings, self.methods), self.encoder
         return Grid(
@@ -193,7 +193,7 @@ class Experiment(FileTable):
     figures: list[FigureRequest] = []
 
     def runs(self) -> tuple[list[RunSettings], list[str]]:
-        """All runs of all blocks, each once, and what is to be said of them.
+        """All runs of all blocks, each once, and the notes on them.
 
         Raises:
             SettingsError: a block cannot be run; the message names it.
@@ -215,16 +215,16 @@ def read_experiment(path: Path) -> Experiment:
 
     Raises:
         StoreError: the file cannot be read.
-        SettingsError: the file is no TOML, or a key or a value in it is wrong.
+        SettingsError: the file is not TOML, or a key or a value in it is wrong.
     """
     try:
         plain = tomllib.loads(read_input(path, _LARGEST).decode())
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path} is no TOML: {first_line(error)}") from error
+        raise SettingsError(f"{path} is not TOML: {first_line(error)}") from error
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
     if "\\u0000" in json.dumps(plain, default=str):
-        raise SettingsError(f"{path} has a NUL, which no name or path has.")
+        raise SettingsError(f"{path} has a NUL, which no name or path may have.")
     try:
         return Experiment.model_validate(plain, context=path)
     except ValidationError as error:
@@ -239,7 +239,7 @@ def _settings(
     `more` are texts that a filter has beside the settings.
 
     Raises:
-        SettingsError: a key is no setting of the methods, or there is no such method.
+        SettingsError: a key is not a setting of the methods, or there is no such method.
     """
     methods = tuple(METHODS) if not methods or ALL in methods else methods
     for method in methods:
@@ -253,7 +253,7 @@ def _settings(
         if not name:
             wrong = no_setting(written.replace("_", "-"), methods).partition(" ")[2]
             raise SettingsError(
-                f"{where}{short(written)} {wrong}: zsntta methods show NAME lists those of a method"
+                f"{where}{short(written)} {wrong}: zsntta methods show NAME lists a method's"
             )
         optional = name in fields and value_type(fields[name])[1]
         settings[name] = [None if optional and v in _NONE else v for v in _listed(value)]

@@ -10,7 +10,7 @@ All views take their numbers from here, so that they agree. The rules:
 - A stopped run is shown but enters no mean, and its value is marked as incomplete.
 - The best is chosen among complete values of rows that neither see the stream before they decide
   nor are given the truth (results/compare.py).
-- Of two records of one run the later one counts. The order of the runs does not matter.
+- If a run has two records, the later one counts. The order of the runs does not matter.
 """
 
 import functools
@@ -64,7 +64,7 @@ NOTHING = Value(math.nan, math.nan, {}, is_whole=False)
 
 
 def fold(by_seed: Mapping[int, float]) -> Value:
-    """The mean over seeds and its sample standard deviation; NOTHING where there is no seed."""
+    """The mean over seeds and its sample standard deviation; NOTHING if there is no seed."""
     if not by_seed:
         return NOTHING
     mean, std = fmean(by_seed.values()), math.nan
@@ -75,7 +75,7 @@ def fold(by_seed: Mapping[int, float]) -> Value:
 
 
 def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Value:
-    """The mean over sets of a metric by seed, folded over the seeds that all sets have.
+    """The mean over sets of a metric by seed, averaged over the seeds that all sets share.
 
     `spread`: the ± is the deviation of the averages over SEEDS, or, as in the paper, the mean of
     the deviations of the SETS.
@@ -86,7 +86,7 @@ def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Val
         return NOTHING._replace(lacks=f"{len(having)} of {len(by_set)} sets{which}")
     seeds = sorted(set.intersection(*map(set, by_set.values())))
     if not seeds:
-        return NOTHING._replace(lacks="no seed that all of its sets have")
+        return NOTHING._replace(lacks="no seed that all of its sets share")
     value = fold({seed: fmean([of[seed] for of in by_set.values()]) for seed in seeds})
     if spread == SETS:
         of_sets = [fold({seed: of[seed] for seed in seeds}).std for of in by_set.values()]
@@ -119,14 +119,14 @@ class ResultRow:
 
     @property
     def advantage(self) -> str:
-        """What it knows that no online method can know, in words; mostly empty.
+        """What it knows that no online method can know, in words; usually empty.
 
-        A row with an advantage is a reference, and never the best.
+        A row with an advantage is a reference and never the best.
         """
         if METHODS[self.method].offline:
             return "sees the whole stream before it decides"
         is_shown_truth = self.settings.get("pipeline") == "gt"
-        return "is shown by its pipeline gt which samples are noise" * is_shown_truth
+        return "knows from its pipeline gt which samples are noise" * is_shown_truth
 
     @property
     def decides(self) -> bool:
@@ -143,7 +143,7 @@ class ResultRow:
         return {seed: run.metric(metric) for seed, run in runs if not run.unfinished}
 
     def value(self, ood_set: str, metric: str) -> Value:
-        """A metric on an OOD set; that of a stopped run if no run was finished."""
+        """A metric on an OOD set, taken from a stopped run if no run was finished."""
         by_seed, runs = self.by_seed(ood_set, metric), self.on(ood_set)
         if by_seed or not runs:
             return fold(by_seed)
@@ -166,7 +166,7 @@ class ResultTable:
 
     @property
     def varying(self) -> list[str]:
-        """The settings in which rows of a method differ, in order."""
+        """The settings that differ between rows of a method, in order."""
         names = set().union(*varying(self.rows).values())
         known = [*filter(names.__contains__, self.rows[0].settings)]
         return known + sorted(names.difference(known))
@@ -177,7 +177,7 @@ class ResultTable:
 
 
 def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Rows by a key, in the order in which these come."""
+    """Rows by a key, in the order of their first appearance."""
     groups: dict[K, list[T]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
@@ -185,9 +185,9 @@ def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def tables(records: Iterable[Record]) -> list[ResultTable]:
-    """The frame of some runs: a table for each ID set and encoder, in an order of its own.
+    """The frame of some runs: a table for each ID set and encoder, in a fixed order.
 
-    Features with the same name and another digest make another stream.
+    Features with the same name but another digest make another stream.
     """
     counting: dict[Any, Record] = {}
     for record in records:
@@ -303,13 +303,13 @@ def _row_place(row: ResultRow) -> tuple[Any, ...]:
 
 
 def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """The runs of this version and of their methods' code; how many others are left out, and why.
+    """The runs made by this version and this code of their methods, and why others are left out.
 
-    What a user's own method gave by an earlier source of its script is left out, too.
+    Runs of a user's own method with an earlier version of its script are left out, too.
     """
     counting = [one for one in records if one.revision == revision(one.settings.method)]
     left = counted(len(records) - len(counting), "run")
-    reason = f"{left} by another version, or by other code of the method: run it again"
+    reason = f"{left} by another version or with other code of the method: run it again"
     return counting, [reason] * (len(counting) < len(records))
 
 
@@ -328,15 +328,15 @@ def value_of(record: Record, name: str) -> Any:
 
 
 def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
-    """The runs that the filters choose; a clean stream is one for all OOD sets.
+    """The runs that the filters select; a clean stream counts for all OOD sets.
 
     Raises:
-        SettingsError: no run fits; the message says which values there are.
+        SettingsError: no run matches; the message lists the available values.
     """
     if not records:
         raise SettingsError(
             "there are no kept runs to plot: "
-            "zsntta simulate keeps what it runs, or name another file with --records"
+            "run zsntta simulate, or name another file with --records"
         )
     fitting = list(records)
     for name, wanted in filters.items():
@@ -345,7 +345,7 @@ def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
         if not present & {*wanted}:
             in_order = sorted(present, key=lambda value: (isinstance(value, str), value))
             there, asked = ", ".join(map(str, in_order)) or "none", ", ".join(map(str, wanted))
-            raise SettingsError(f"no kept run that fits has {name} {asked}: there is {there}.")
+            raise SettingsError(f"no matching kept run has {name} {asked}: found {there}.")
         fits = {*wanted, None} if name == "ood" else {*wanted}
         fitting = [run for run, value in zip(fitting, values, strict=True) if value in fits]
     return fitting
@@ -371,10 +371,10 @@ def all_settings(record: Record) -> dict[str, Any]:
 def varying(
     rows: Iterable[ResultRow], of: Callable[[ResultRow], str] = attrgetter("method")
 ) -> dict[str, list[str]]:
-    """By method, the settings in which its rows on one ID set differ, in order.
+    """By method, the settings that differ between its rows on one ID set, in order.
 
     Settings that differ only as the presets do are represented by the preset's name. `of` groups
-    rows otherwise than by method.
+    rows by something other than the method.
     """
     first: dict[Any, Any] = {}
     names: dict[str, dict[str, bool]] = {}  # by method and setting, whether it differs
@@ -390,7 +390,7 @@ def varying(
 def label(row: ResultRow, names: Iterable[str], without: Collection[str] = OF_STREAM) -> str:
     """A row's method and the settings, of these names, that distinguish it from others.
 
-    `without` are the settings that stand elsewhere: in a table's title, in a column.
+    `without` are the settings shown elsewhere: in a table's title or a column.
     """
     parts = []
     for name in names:

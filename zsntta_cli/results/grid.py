@@ -1,7 +1,7 @@
 """Grids: every combination of the values that are given for each setting, in a fixed order.
 
-`all` in the place of methods is every one that needs nothing but what is cached. Also what some
-runs come to before any is run: which are kept, and which lack features.
+The method `all` means every method that needs only what is cached. This module also tells, before
+anything is run, which runs are kept and which lack features.
 """
 
 import itertools
@@ -67,7 +67,7 @@ class Grid:
         return list(dict.fromkeys(runs))
 
     def notes(self, root: Path) -> list[str]:
-        """What is to be said of its methods: which `all` leaves out, as a line."""
+        """A note on its methods: which ones `all` leaves out."""
         if ALL not in self.methods:
             return []
         groups: dict[str, list[str]] = {}
@@ -75,7 +75,7 @@ class Grid:
             groups.setdefault(reason, []).append(method)
         said = [f"{first_of(names, _SHOWN)} ({reason})" for reason, names in groups.items()]
         count = len(METHODS) + 1 - sum(map(len, groups.values()))
-        return [f"note: all is {count} methods; left out: {'; '.join(said)}"]
+        return [f"note: all means {count} methods; left out: {'; '.join(said)}"]
 
     def _left_out(self, root: Path) -> dict[str, str]:
         """Why `all` leaves methods out, by method: what they need and zs-clip does not."""
@@ -117,7 +117,9 @@ class Grid:
         for method in (*methods, *self.own):
             check_method(method)
             if method not in methods:
-                raise SettingsError(f"a setting is given for {method}, which is not to be run.")
+                raise SettingsError(
+                    f"a setting is given for {method}, which is not one of the methods to run."
+                )
         for of, axes in {"": self.axes, **self.own}.items():
             chosen = [of] if of else methods
             known = set().union(*map(declared, chosen))
@@ -161,7 +163,7 @@ class Foresight:
 
 
 def foresee(root: Path, runs: Iterable[RunSettings], keeping: Keeping) -> Foresight:
-    """What some runs come to; nothing is run or written.
+    """Which of some runs are kept and which lack features; nothing is run or written.
 
     Raises:
         StoreError: the store cannot be read.

@@ -1,4 +1,4 @@
-"""Recorded runs that are run again here: which features are missing or differ, what comes out."""
+"""Recorded runs that are run again here: missing or different features, and the outcome."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def recorded_runs(path: Path) -> list[Record]:
     """The records of a file whose runs are to be made again, with the presets that they name.
 
     Raises:
-        SettingsError: a run reads a file that its record names: it may come from anyone.
+        SettingsError: a run reads a file that its record names; records may come from anyone.
         StoreError: the file holds no records.
     """
     records = []
@@ -31,31 +31,31 @@ def recorded_runs(path: Path) -> list[Record]:
         settings = dataclasses.replace(record.settings, preset=record.preset)
         if METHODS[settings.method].needs == NO_TEXT:
             raise SettingsError(
-                f"{settings.method} reads its 'no' text features, and a file that a record names "
-                f"is not opened: run it by --method {settings.method} --set no-text=FILE.npy"
+                f"{settings.method} reads its 'no' text features, but a file named in a record "
+                f"is not opened: run it with --method {settings.method} --set no-text=FILE.npy"
             )
         records.append(dataclasses.replace(record, settings=settings))
     return records
 
 
 def pair_up(recorded: Sequence[Record], records: Sequence[Record]) -> list[Repeated]:
-    """Each record with the new one of its run, without runs that Ctrl-C left undone."""
+    """Each record with the new record of its run, without runs that Ctrl-C left out."""
     by_run = {record.settings: record for record in records}
     return [(old, by_run[old.settings]) for old in recorded if old.settings in by_run]
 
 
 def outcome(repeated: Sequence[Repeated]) -> str:
-    """How many records came out as they were, to the bit, as a sentence."""
+    """How many records came out the same, bit for bit, as a sentence."""
     same = 0
     for old, new in repeated:  # of metrics, those that the old record has
         had = [name for name, metric in METRICS.items() if name in getattr(old, metric.group)]
         values = [[repr(record.metric(name)) for name in had] for record in (old, new)]
         same += old.counts == new.counts and values[0] == values[1]
-    return f"{same:,} of {len(repeated):,} records came out the same to the bit."
+    return f"{same:,} of {len(repeated):,} records came out the same, bit for bit."
 
 
 def differences(root: Path, runs: Sequence[Record]) -> list[str]:
-    """What is not here as it was where runs were recorded: features and rules, in sentences.
+    """What differs here from where runs were recorded: features and rules, in sentences.
 
     This is known before anything is run.
 
@@ -84,8 +84,8 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
                 why = differences_in_words(origins.get(of, {}), recorded.get(of, {}))
             sets.setdefault((kind, why), {})[f" '{of}'" if of else ""] = None
     sentences = [
-        f"{kind}{','.join(names)} are not those of the record: {why}."
+        f"{kind}{','.join(names)} differ from the record's: {why}."
         for (kind, why), names in sets.items()
     ]
     others = {r.settings.method for r in runs if r.revision != (revision(r.settings.method) or "")}
-    return sentences + [f"{m} is of other rules or another source here." for m in sorted(others)]
+    return sentences + [f"{m} has other rules or another source here." for m in sorted(others)]

@@ -2,8 +2,8 @@
 
 Replays go to this process, to others of this machine (joblib) or to a Ray cluster as tasks; live
 runs go to this process, or to Ray. A process keeps what it has read. Only this process writes the
-store. A kill at any moment loses the runs under way and nothing else, and the same command makes
-them. If two commands make the same run, the store keeps the one that ends last.
+store. A kill at any moment loses only the runs in progress, and the same command makes them
+again. If two commands make the same run, the store keeps the one that ends last.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ Made = Generator[tuple[RunSettings, Record | Exception], None, None]
 
 @dataclass(frozen=True)
 class Runner:
-    """What makes runs on the features in a folder, and keeps them.
+    """Makes runs on the features in a folder, and keeps them.
 
     Raises:
         SettingsError: there is no such engine, or the number of processes is below 1.
@@ -70,7 +70,7 @@ class Runner:
     ) -> list[Record]:
         """The records of all runs, in order; the first error ends all, as in `outcomes`.
 
-        `found` gets each record as it comes, for who has to show some after Ctrl-C.
+        `found` gets each record as it comes, so that some can be shown after Ctrl-C.
         """
         records = {} if found is None else found
         for run, result in self.outcomes(runs):
@@ -87,7 +87,7 @@ class Runner:
             SettingsError: there is more than one run.
         """
         if len(runs) != 1:
-            raise SettingsError(f"items are those of one run, and these options make {len(runs)}.")
+            raise SettingsError(f"items belong to one run, but these options make {len(runs)}.")
         with (
             keeper(self.keeping, self.reporter.note) as keep,
             self.reporter.waiting(lambda: _name(runs[0])),
@@ -112,7 +112,7 @@ class Runner:
         """
         kept = kept_before(self.root, runs, self.keeping) if self.keeping else {}
         if kept:
-            self.reporter.note(f"{len(kept):,} of {len(runs):,} runs were kept from before")
+            self.reporter.note(f"{len(kept):,} of {len(runs):,} runs were already kept")
             yield from kept.items()
         if not (todo := [run for run in dict.fromkeys(runs) if run not in kept]):
             return
@@ -159,7 +159,7 @@ class Runner:
             yield run, self.result(simulator, run)
 
     def result(self, simulator: Simulator, run: RunSettings) -> Record | Exception:
-        """What is to be kept of a run, or the error that ended it."""
+        """The record to keep of a run, or the error that ended it."""
         try:
             replay = simulator.replay(run, self.keeping is not None and self.keeping.gradients)
             return replay.record(self.keeping.command if self.keeping else "")
@@ -199,8 +199,8 @@ class Runner:
                 yield runs[place], result
         except BrokenProcessPool as error:
             raise EncoderError(
-                "a process died, often for want of memory: what was finished is kept; the same "
-                "command goes on."
+                "a process died, often because memory ran out: finished runs are kept; the "
+                "same command resumes."
             ) from error
         finally:
             with warnings.catch_warnings(action="ignore"):  # of results that nobody waits for
@@ -228,8 +228,8 @@ class Runner:
                         try:
                             yield run, _checked(run, ray.get(done)[1], foreseen)
                         except ray.exceptions.RayError as error:
-                            times = f"{1 + _RETRIES} times where a worker died ({last_line(error)})"
-                            yield run, ZsnttaError(f"the Ray cluster lost it, {times}.")
+                            times = f"{1 + _RETRIES} times as a worker died ({last_line(error)})"
+                            yield run, ZsnttaError(f"the Ray cluster lost the run {times}.")
             finally:
                 for waiting in tasks:  # of a cluster that goes on without this process
                     ray.cancel(waiting, force=True)
@@ -313,7 +313,7 @@ def _live_place(settings: LiveSettings) -> tuple[LiveSettings, dict[str, int]]:
     if device not in ("cpu", "cuda"):
         raise SettingsError(f"device is '{device}', must be auto, cpu or cuda: Ray chooses which.")
     if device == "cuda" and not has_gpus:
-        raise EncoderError("no machine of the Ray cluster has a GPU: the device must be cpu.")
+        raise EncoderError("no machine in the Ray cluster has a GPU: the device must be cpu.")
     cores = min(os.cpu_count() or 1, most_cores())
     needs = {"num_gpus": 1} if device == "cuda" else {"num_cpus": cores}
     return replace(settings, device=device), needs

@@ -1,13 +1,13 @@
 """The store of results: one SQLite file with one table, for any number of processes.
 
-A run is in it as a whole or not at all, even if its process or the machine stops. It uses WAL with
+A run is in it completely or not at all, even if its process or the machine stops. It uses WAL with
 `synchronous=NORMAL`: a power cut may lose the last runs, but damages none.
 
-A row is a record as an export's line has it, its curves in a column of their own: what draws none
-need not read them. Each has a checksum, so that what was kept here is not checked again value by
-value. A row that has another one, or that no record can be made of, is left out; `count` counts it.
+A row is a record as in a line of an export, with its curves in a separate column, so that they need
+not be read. Each row has a checksum, so that kept results are not checked again value by value. A
+row whose checksum differs, or that gives no record, is left out; `count` counts it.
 
-`kept_before` takes results from it that are there, and `keeper` keeps new ones as they come.
+`kept_before` takes existing results from it, and `keeper` keeps new ones as they come.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
         """Open a store; with `create` make it, and its folder, if it does not exist.
 
         Raises:
-            StoreError: the file does not exist, cannot be opened, or is no store; or its file
+            StoreError: the file does not exist, cannot be opened, or is not a store; or its file
                 system cannot lock files.
         """
         self.path = path
@@ -86,7 +86,7 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
             self._connection.executemany(statement, [(key,) for key in keys])
 
     def keys(self) -> list[str]:
-        """The keys of all runs, in the order in which they were kept."""
+        """The keys of all runs, in the order of keeping."""
         query = "SELECT key FROM contents WHERE typeof(key) = 'text' ORDER BY rowid"
         with self._worded_errors():
             return [key for (key,) in self._connection.execute(query)]
@@ -100,7 +100,7 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
     def find(self, keys: Iterable[str] | None = None, curves: bool = True) -> dict[str, Record]:
         """Kept runs that can be read here, by their keys, in the order of keeping.
 
-        `keys` are those of the runs that are wanted; None: all.
+        `keys` are the keys of the wanted runs; None means all.
         """
         texts = "record, curves" if curves else "record"
         query = f"SELECT key, sums, {texts} FROM contents WHERE typeof(key) = 'text'"
@@ -122,8 +122,8 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(
-                f"the results in {self.path}: {first_line(error)}. --records FILE names another "
-                f"file for them."
+                f"the results in {self.path}: {first_line(error)}: name another file with "
+                f"--records FILE."
             ) from error
 
     def __exit__(self, *_: object) -> None:
@@ -154,7 +154,7 @@ def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
         meant = [key for key in keys if beginning and key.startswith(beginning.lower())]
         if len(meant) != 1:
             how = f"{len(meant):,} keys begin" if meant else "no key begins"
-            raise StoreError(f"{how} with '{short(beginning)}': zsntta records list shows them")
+            raise StoreError(f"{how} with '{short(beginning)}': zsntta records list shows all")
         chosen += meant
     return list(dict.fromkeys(chosen))
 
@@ -167,13 +167,13 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
         OSError, sqlite3.Error: it cannot be opened.
     """
     if check_target(path):
-        raise StoreError(f"{path} is no regular file, so it holds no results.")
+        raise StoreError(f"{path} is not a regular file, so it holds no results.")
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     elif not path.exists():
         raise StoreError(
             f"there are no kept results at {path}: "
-            "zsntta simulate keeps what it runs, or name another file with --records"
+            "run zsntta simulate, or name another file with --records"
         )
     if why := why_no_locks(path.parent):
         raise StoreError(
@@ -220,17 +220,17 @@ class Keeping:
     def beside(
         cls, root: Path, path: Path | None = None, fresh: bool = False, command: str = ""
     ) -> "Keeping":
-        """Keep results in the file that is named, or else in one beside the features in `root`."""
+        """Keep results in the named file, or else in one beside the features in `root`."""
         return cls(path or root / STORE, fresh, required=path is not None, command=command)
 
 
 def kept_before(
     root: Path, runs: Iterable[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Record]:
-    """The runs whose results on the features that are now under `root` the store has.
+    """The runs whose results on the current features under `root` are in the store.
 
-    A live run whose gradients are to be kept, and are not, is none of them. There are none in a
-    store that cannot be locked, and so not be read.
+    A live run whose gradients are wanted but not kept is not among them. A store that cannot be
+    locked cannot be read, and gives none.
 
     Raises:
         StoreError: the store cannot be read.
@@ -258,13 +258,13 @@ def kept_before(
 def keeper(
     keeping: Keeping | None, tell: Callable[[str], None]
 ) -> Iterator[Callable[[Record], None]]:
-    """Give what keeps a finished run, each in a transaction of its own; stopped ones are not kept.
+    """Give a function that keeps a finished run in its own transaction; stopped runs are not kept.
 
-    A store that is named is opened at once, one beside the features, or where nothing can be
-    locked, with the first result. `tell` is told once why results are not kept.
+    A named store is opened at once; one beside the features, or in a place that cannot be locked,
+    with the first result. `tell` gets a note once if results are not kept.
 
     Raises:
-        StoreError: the store that is named cannot be opened.
+        StoreError: the named store cannot be opened.
     """
     store: RecordStore | None = None
     is_told = False

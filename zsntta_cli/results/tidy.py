@@ -36,7 +36,7 @@ def run_rows(records: Iterable[Record]) -> list[TidyRow]:
 
 
 def table_rows(tables: Iterable[ResultTable], spread: str = SEEDS) -> list[TidyRow]:
-    """The rows of tables: one for each cell, averaged over seeds, and for each average."""
+    """The rows of tables: one for each value, averaged over seeds, and one for each average."""
     rows = []
     for table in tables:
         for row in table.rows:
