@@ -105,7 +105,8 @@ def load_script(script: Path) -> Added:
     sys.path.insert(0, folder := str(path.parent))
     _loading.append(path)
     try:
-        with _adding(path.name) as added:
+        # What it prints is no result.
+        with _adding(path.name) as added, contextlib.redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except BaseException as error:
         sys.modules.pop(name, None)

@@ -73,7 +73,7 @@ def simulated(typed, *words, plugins=("own.py",), **environment):
 
 
 def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
-    (tmp_path / "last.py").write_text(CLASSIFIER)
+    (tmp_path / "last.py").write_text("print('this is no result')\n" + CLASSIFIER)
     records = simulated(
         typed, "--method", "own", "--method", "own+last", "--set", "cut=0.25,0.75",
         plugins=("own.py", "last.py"),

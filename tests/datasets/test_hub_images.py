@@ -113,7 +113,7 @@ def test_several_columns_or_none_are_one_line(tmp_path):
         "one, as in ?label=fine",
         f"{tmp_path}/a?label=none": "label columns fine, coarse",
         f"{tmp_path}/b": "has the image columns picture, other",
-        f"{tmp_path}/c?label=fine": "has no image column: its columns are fine, coarse.",
+        f"{tmp_path}/c?label=fine": "has no column of images, or of image files as bytes: its",
         f"{tmp_path}/a?split=test": "must be hf:ORG/NAME:SPLIT",
         ":test": "must be hf:ORG/NAME:SPLIT",
         "a:b:c:d": "must be hf:ORG/NAME:SPLIT",

@@ -168,6 +168,8 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
         if isinstance(error, ZsnttaError) and not isinstance(error, DatasetError):
             raise
         reason = (str(error) if isinstance(error, DatasetError) else first_line(error)).rstrip(".")
+        if isinstance(error, NotImplementedError) and "7.3" in reason:  # of scipy's loadmat
+            reason = "a .mat file of MATLAB 7.3: save it again with -v7"
         if isinstance(error, FileNotFoundError) and error.filename:  # what is there instead?
             path = Path(error.filename)
             above = next((parent for parent in path.parents if parent.is_dir()), None)

@@ -70,7 +70,10 @@ def hub_images(name: str, address: str) -> ImageSet:
     files = [c for c, kind in kinds.items() if _may_hold_images(kind)]
     image = _column(where, "image", pictures or files, kinds, asked)
     if image is None:
-        raise DatasetError(f"{where} has no image column: its columns are {', '.join(kinds)}.")
+        raise DatasetError(
+            f"{where} has no column of images, or of image files as bytes: its columns are "
+            f"{', '.join(kinds)}. For paths of images use a list, {name}=LIST.csv."
+        )
     told = rows.with_format(None)[label][:] if label else [None] * len(rows)
     labels, class_names = labels_told(source, told, getattr(kinds.get(label or ""), "names", ()))
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))

@@ -4,6 +4,8 @@ CLIP, SigLIP and SigLIP 2 of a fixed resolution are read, from safetensors; no c
 """
 
 import hashlib
+import re
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -68,9 +70,16 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
         preprocessing = _preprocessing(
             library.ImageProcessingMixin.get_image_processor_dict(folder)[0], kind
         )
-        model, keys = getattr(library, _KINDS[kind]).from_pretrained(
-            folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True
-        )
+        load = partial(
+            getattr(library, _KINDS[kind]).from_pretrained, folder, use_safetensors=True,
+            output_loading_info=True, ignore_mismatched_sizes=True,
+        )  # fmt: skip
+        (model, keys), notes = load(), list[str]()
+        scales = [key for key in keys["unexpected_keys"] if key.endswith(".logit_scale")]
+        if scales and "logit_scale" in keys["missing_keys"]:  # as training scripts save them
+            prefix = scales[0].removesuffix("logit_scale")
+            model, keys = load(key_mapping={f"^{re.escape(prefix)}": ""})
+            notes = [f"note: {choice.model}: the weights that it has as {prefix}* are read."]
         tokenizer = library.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
             others = f"; it has {min(keys['unexpected_keys'])}" if keys["unexpected_keys"] else ""
@@ -98,7 +107,7 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if digests[1:] else digests[0]
     model.to(open_clip.get_cast_dtype(choice.precision) or torch.float32)
     versions = {"transformers": str(library.__version__)}
-    return Weights(Checkpoint(model, preprocessing), tokenize, digest, versions=versions)
+    return Weights(Checkpoint(model, preprocessing), tokenize, digest, tuple(notes), versions)
 
 
 def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
