@@ -59,7 +59,7 @@ BY_CLASS = {
 }  # fmt: skip
 WRONG = [
     ({"settings": None}, "settings: Input should be a valid dict"),
-    ({"settings": {"id_set": "../x"}}, "settings: id_set is '../x', which cannot be"),
+    ({"settings": {"id_set": "../x"}}, "settings: id_set is '../x', must be a valid file name"),
     ({"settings": {"stream": {"ratio": 2}}}, "settings: ratio is 2, must be in [0, 1)"),
     ({"settings": {"options": {"speed": 2}}}, "settings: 'speed' is not a setting of options"),
     ({"settings": {"options": {"warmup": True}}}, "settings: warmup is True"),
