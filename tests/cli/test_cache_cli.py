@@ -145,12 +145,12 @@ def test_import_and_export_say_what_they_wrote(zsntta, tmp_path):
     result = zsntta(*command)
     assert result.exit_code == 0, result.output
     assert result.stdout == (
-        "features/mine/pets.h5: 40 features of 16 dims, 3 class names, text features\n"
+        "features/mine/pets.h5: 40 features of 16 dimensions, 3 class names, text features\n"
     )
     assert "note: pets: norms are" in result.stderr
     assert "already exists: --overwrite replaces it" in zsntta(*command).stderr
     result = zsntta("cache", "export", "pets")
-    assert (result.exit_code, result.stdout) == (0, "pets.npz: 40 features of 16 dims\n")
+    assert (result.exit_code, result.stdout) == (0, "pets.npz: 40 features of 16 dimensions\n")
 
 
 def test_stdout_gets_the_export_alone(cached, tmp_path):

@@ -50,7 +50,7 @@ def test_rows_have_the_folders_names_and_a_second_run_loads_no_encoder(examples,
     first = examples(*given)
     assert {row["class"] for row in rows(first)} == {"circle", "cross", "star"}
     assert "3 classes from 9 example photos: " in first.stderr
-    assert "of the images are example photos" not in first.stderr
+    assert "of the images are also example photos" not in first.stderr
 
     def features(paths):
         pixels = np.stack([tiny.resize(Image.open(path).convert("RGB")) for path in paths])
@@ -77,7 +77,7 @@ def test_examples_among_the_images_are_told_once(examples, is_piped, monkeypatch
     os.close(write)
     monkeypatch.setattr("zsntta_cli.detection.sources._standard_input", partial(os.read, read))
     result = examples("detect", *given, *GIVEN)
-    note = "note: 4 of the images are example photos of the classes as well.\n"
+    note = "note: 4 of the images are also example photos of the classes.\n"
     assert result.stderr.count(note) == 1
     assert len(rows(result)) == 55
 

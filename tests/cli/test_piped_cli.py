@@ -88,7 +88,7 @@ def test_whoever_has_seen_enough_ends_it(process):
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"", "nothing was judged: there were no images."),
-     (b"\x89PNG\r\n\x1a\n" + bytes(60), "has pictures, and '-' reads paths: name the files")],
+     (b"\x89PNG\r\n\x1a\n" + bytes(60), "has images, but '-' reads paths: name the files")],
     ids=["nothing", "a picture"],
 )  # fmt: skip
 def test_what_is_no_path_is_one_line(zsntta, monkeypatch, content, said):

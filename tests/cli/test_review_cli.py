@@ -63,7 +63,7 @@ def test_rows_folders_and_page_obey(pictures):
     assert letter.read_bytes() in copies
     assert Path("sorted/_noise", shape.name).read_bytes() == shape.read_bytes()
     assert Path("r.html").read_text().count('"judged",') == 2
-    said = "2 images judged by a person: 2 of 3 corrections are of images here."
+    said = "2 images judged by a person: 2 of 3 corrections apply to images here."
     assert said in result.stderr.splitlines()
 
 
@@ -74,7 +74,7 @@ def test_cached_features_are_told_by_their_ids_and_keep_a_class_of_their_own(cac
     result = cached("detect", "--cached", "shapes", *TINY, "--learn", "c.jsonl")
     row = by_source(result)[source]
     assert (row["stage"], row["class"]) == ("judged", before[source]["class"])
-    assert "1 image corrected to a class that is none of yours" in result.stderr
+    assert "1 image corrected to a class that is not one of yours" in result.stderr
     assert "Learned from 1 of 1 correction." in result.stderr
 
 

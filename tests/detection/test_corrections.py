@@ -100,21 +100,21 @@ def test_rows_are_told_by_content_else_by_source():
     assert (rows[3]["class"], rows[3]["class_index"]) == ("dog", 1)
     assert rows[4] == unread("b.png")
     assert list(corrected.notes()) == [
-        "3 images judged by a person: 2 of 2 corrections are of images here."
+        "3 images judged by a person: 2 of 2 corrections apply to images here."
     ]
 
 
 WRONG = {
-    "no JSON": "no JSON",
+    "no JSON": "not valid JSON",
     "[" * 100_000: "recursion",
-    "[1]": "it is no object",
-    json.dumps({**GOOD, "margin": 1}): "it is a verdict, and no correction",
-    json.dumps({**GOOD, "content": "a.png"}): "'content' is 'a.png', no SHA-256",
+    "[1]": "it is not a JSON object",
+    json.dumps({**GOOD, "margin": 1}): "it is a verdict, not a correction",
+    json.dumps({**GOOD, "content": "a.png"}): "'content' is 'a.png', not a SHA-256",
     json.dumps({**GOOD, "noise": None}): "'noise' is None",
     json.dumps({**GOOD, "noise": "never"}): "'noise' is 'never'",
     json.dumps({k: v for k, v in GOOD.items() if k != "noise"}): "'noise' is missing",
     json.dumps({"noise": True, "source": 7}): "neither 'source' nor 'content'",
-    json.dumps({**GOOD, "noise": True}): "an image that is noise has a class",
+    json.dumps({**GOOD, "noise": True}): "it is noise and has a class",
 }
 
 

@@ -139,7 +139,7 @@ DAMAGE = {
     "made by another version of zsntta": lambda: sql("PRAGMA user_version=9"),
     "no JSON object": lambda: sql("UPDATE kept SET words='[1]'"),
     "multiple of element": lambda: sql(f"UPDATE kept SET value=x'00' {IMAGES}"),
-    "features of several lengths": lambda: sql(
+    "its features have different lengths": lambda: sql(
         f"UPDATE kept SET value=x'0000' {IMAGES} AND words != ''"
     ),
     "is a folder": lambda: (STORE.unlink(), STORE.mkdir()),
@@ -224,5 +224,5 @@ def test_what_is_no_image_is_refused(folder, tiny):
     for name, why in (("3.png", NO_PICTURE), ("none.png", "No such file"), ("a.nef", "RAW photo")):
         with refused("cannot read image", name, why, error=DatasetError):
             encode(tiny, [folder / "0.png", folder / name])
-    with refused("it is an address", error=DatasetError):
+    with refused("it is a URL", error=DatasetError):
         encode(tiny, "https://a.org/b.png")

@@ -47,25 +47,25 @@ def test_names_that_only_look_like_a_notation_stay():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('["cat","dog"', "understood as a list in JSON or YAML, and is none"),
-        ("cat,'dog", 'class 2 is "\'dog", a piece of a notation'),
+        ('["cat","dog"', "looks like a list in JSON or YAML but is not valid"),
+        ("cat,'dog", 'class 2 is "\'dog", which looks like part of another notation'),
         ('cat,"dog', "quotes do not enclose whole names"),
-        ("cat|dog", "class 1 is 'cat|dog', a piece of a notation"),
-        ("cat;dog", "class 1 is 'cat;dog', a piece of a notation"),
+        ("cat|dog", "class 1 is 'cat|dog', which looks like part of another notation"),
+        ("cat;dog", "class 1 is 'cat;dog', which looks like part of another notation"),
         ("cat,dog,", "class 3 is '', must be a name: it is empty"),
         ('[["cat"]]', "class 1 is ['cat'], must be a name"),
-        ('{"cat": "dog"}', "understood as a mapping, which has no 'names'"),
-        ("0: cat\n1: dog", "class 1 is '0: cat', a piece"),
-        ("1. cat\n2. dog", "class 1 is '1. cat', a piece"),
-        ("- cat\n- dog", "class 1 is '- cat', a piece"),
-        ("n02119789 fox\nn02100735 dog", "class 1 is 'n02119789 fox', a piece"),
-        ("# mine\ncat", "class 1 is '# mine', a piece"),
-        ("cat,\ndog", "class 1 is 'cat,', a piece"),
-        ("classes = 3\nnames = a", "class 1 is 'classes = 3', a piece"),
-        ("<html>\n<p>404\n", "class 1 is '<html>', a piece"),
-        ("nams: [a, b]\n", "a piece"),
-        ("names: a\n", "and has no list"),
-        ("id\tname\n0\tcat\n", "a piece"),
+        ('{"cat": "dog"}', "looks like a mapping but has no 'names'"),
+        ("0: cat\n1: dog", "class 1 is '0: cat', which looks like"),
+        ("1. cat\n2. dog", "class 1 is '1. cat', which looks like"),
+        ("- cat\n- dog", "class 1 is '- cat', which looks like"),
+        ("n02119789 fox\nn02100735 dog", "class 1 is 'n02119789 fox', which looks like"),
+        ("# mine\ncat", "class 1 is '# mine', which looks like"),
+        ("cat,\ndog", "class 1 is 'cat,', which looks like"),
+        ("classes = 3\nnames = a", "class 1 is 'classes = 3', which looks like"),
+        ("<html>\n<p>404\n", "class 1 is '<html>', which looks like"),
+        ("nams: [a, b]\n", "part of another notation"),
+        ("names: a\n", "but has no list"),
+        ("id\tname\n0\tcat\n", "part of another notation"),
     ],
 )
 def test_other_notations_are_refused_with_how_they_were_read(text, said, tmp_path):
@@ -77,7 +77,7 @@ def test_other_notations_are_refused_with_how_they_were_read(text, said, tmp_pat
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [("a.csv", b"id,name\n0,cat\n1,dog\n", "understood as a table"),
+    [("a.csv", b"id,name\n0,cat\n1,dog\n", "looks like a table"),
      ("b.txt", b"\n \n", "has no class names: it must have one name per line"),
      ("c.txt", "cat".encode("utf-16"), "cannot read the class names"),
      ("d.txt", None, "cannot read the class names")],
@@ -92,7 +92,7 @@ def test_files_that_have_no_names(tmp_path, name, content, said):
 def test_a_file_that_is_typed_as_names_is_asked_about(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "names.txt").write_text("cat\n")
-    with refused("is a file: --classes-file names.txt reads it", error=SettingsError):
+    with refused("is a file: type --classes-file names.txt", error=SettingsError):
         typed_classes("names.txt")
 
 

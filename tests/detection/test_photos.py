@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_told_and_left_out(examples, encoding):
     unreadable, single, _ = encoding.reporter.notes
     assert "1 of 8 example photos cannot be read" in unreadable
     assert str(first) in unreadable
-    assert single == "warning: classes with one example photo: star; give 2 to 8 of each."
+    assert single == "warning: classes with only one example photo: star; give 2 to 8 for each."
 
 
 def test_folders_that_will_not_do(examples, encoding, tmp_path):

@@ -71,10 +71,10 @@ def request(**values):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"set_name": "pets"}, "one of the two"),
+        ({"set_name": "pets"}, "name only one of them"),
         ({"classes": ()}, "there are no class names"),
-        ({"classes": ("big_cat", "big cat")}, "'big_cat' and 'big cat' are one"),
-        ({"flag": 5, "sources": ("-",)}, "on arrival nobody knows"),
+        ({"classes": ("big_cat", "big cat")}, "'big_cat' and 'big cat' are the same"),
+        ({"flag": 5, "sources": ("-",)}, "is not known on arrival"),
     ],
 )
 def test_what_cannot_be_asked_for(given, said):

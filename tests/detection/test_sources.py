@@ -111,7 +111,7 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
         with pytest.raises(OSError, match=said):
             photo.read()
     assert folder.error == "it is a folder, not an image"
-    assert address.error.startswith("it is an address")
+    assert address.error.startswith("it is a URL")
 
 
 @pytest.mark.parametrize(

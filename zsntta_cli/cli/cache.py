@@ -216,8 +216,8 @@ def import_(
     note = ConsoleReporter().note
     new = import_features(plan, features_dir, lambda line: note(f"note: {name}: {line}"))
     say(
-        f"{new.path}: {len(new):,} features of {new.dim} dims, {len(new.class_names)} class names, "
-        f"{'text features' if new.texts else 'no text features'}"
+        f"{new.path}: {len(new):,} features of {new.dim} dimensions, {len(new.class_names)} "
+        f"class names, {'text features' if new.texts else 'no text features'}"
     )
     for line in accuracy_lines(new):
         note(line)
@@ -246,7 +246,7 @@ def export(
     if note:
         say(f"note: {name}: {note}.", err=True)
     to_stream = output is not None and is_stream(output)
-    say(f"{target}: {len(features):,} features of {features.dim} dims", err=to_stream)
+    say(f"{target}: {len(features):,} features of {features.dim} dimensions", err=to_stream)
 
 
 @command(app)

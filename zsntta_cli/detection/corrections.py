@@ -1,4 +1,4 @@
-"""Corrections as the review page exports them: they teach the detector, and become verdicts."""
+"""Corrections exported from the review page: they teach the detector and become verdicts."""
 
 import json
 import re
@@ -33,11 +33,11 @@ class Correction(NamedTuple):
 def read_corrections(path: Path) -> list[Correction]:
     """The corrections of a file, in its order.
 
-    A .csv is a table, any other file has a JSON object a line: the page's corrections, its list, or
-    rows of `detect` with answers in `truth`.
+    A .csv is a table. Any other file has one JSON object per line: the page's corrections, its
+    list, or rows of `detect` with answers in `truth`.
 
     Raises:
-        StoreError: the file cannot be read, has no correction, or has a line that is none.
+        StoreError: the file cannot be read, has no correction, or has an invalid line.
     """
     is_table = path.suffix.lower() == ".csv"
     try:
@@ -62,13 +62,13 @@ def read_corrections(path: Path) -> list[Correction]:
         except (ValueError, RecursionError) as error:
             place = "row" if is_table else "line"
             raise StoreError(
-                f"{path}, {place} {number:,}: {first_line(error)}; must be what the review page "
-                f"exports, or a row of --output with a column '{_TRUTH}'."
+                f"{path}, {place} {number:,}: {first_line(error)}; must be an export of the review "
+                f"page, or a row of --output with a column '{_TRUTH}'."
             ) from error
     if not corrections:
         raise StoreError(
-            f"{path} has no corrections: the review page exports them, or write {NOISE}, {CLEAN} "
-            f"or the name of a class into a column '{_TRUTH}' of the rows that you looked at."
+            f"{path} has no corrections: export them from the review page, or write {NOISE}, "
+            f"{CLEAN} or a class name into a column '{_TRUTH}' of the rows that you checked."
         )
     return corrections
 
@@ -80,7 +80,7 @@ def _said(row: Any) -> Correction | None:
         ValueError: it is no correction.
     """
     if not isinstance(row, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not a JSON object")
     cells = {k.strip().lower(): "" if v is None else str(v).strip() for k, v in row.items()}
     name, is_answered = cells.get("class", ""), True
     if _TRUTH in cells:
@@ -90,32 +90,32 @@ def _said(row: Any) -> Correction | None:
         is_answered, noise = cells["judged"].lower() == "true", cells.get("answer") == NOISE
         name = "" if noise else name
     elif "margin" in cells:
-        raise ValueError("it is a verdict, and no correction")
+        raise ValueError("it is a verdict, not a correction")
     elif (word := cells.get("noise", "").lower()) in _WORDS:
         noise = _WORDS[word]
     else:
         shown = short(repr(row["noise"])) if "noise" in row else "missing"
         raise ValueError(f"'noise' is {shown}")
     if noise and name:
-        raise ValueError("an image that is noise has a class")
+        raise ValueError("it is noise and has a class")
     content, source = cells.get("content", "").lower(), row.get("source")
     if content and not _SHA256.fullmatch(content):
-        raise ValueError(f"'content' is {short(repr(content))}, no SHA-256")
+        raise ValueError(f"'content' is {short(repr(content))}, not a SHA-256")
     image = content or (source if isinstance(source, str) else "")
     if not image:
-        raise ValueError("neither 'source' nor 'content' says which image it is of")
+        raise ValueError("neither 'source' nor 'content' names its image")
     return Correction(image, noise, name) if is_answered else None
 
 
 class Corrected:
     """Use corrections: the detector learns from them, and each becomes its image's verdict.
 
-    An image is recognised by its content, wherever and however often it occurs; if a correction has
-    no content, by its source. Scores and thresholds stay as they were.
+    An image is recognised by its content, wherever and however often it occurs, or by its source if
+    a correction has no content. Scores and thresholds do not change.
     """
 
     def __init__(self, corrections: Sequence[Correction]) -> None:
-        """Take corrections; of one image, or of equal ones, the last counts."""
+        """Take corrections; the last one about an image, or about equal images, counts."""
         self._by_image = {one.image: one for one in corrections}
         answers = {(one.image, one.noise) for one in corrections}
         self._contradicted = len(answers) - len(self._by_image)
@@ -126,7 +126,7 @@ class Corrected:
         """Have a detector learn from the images that are among `photos` or were once encoded.
 
         Raises:
-            DatasetError: not one of the images is known.
+            DatasetError: none of the images is known.
         """
         contents = [bytes.fromhex(image) for image in self._by_image if _SHA256.fullmatch(image)]
         kept = encoding.features_of(contents)
@@ -137,15 +137,15 @@ class Corrected:
         learned = [image for image in self._by_image if image in features]
         if not learned:
             raise DatasetError(
-                f"nothing can be learned: not one of the {len(self._by_image):,} images that were "
-                f"corrected is here, or was ever encoded."
+                f"nothing can be learned: none of the corrected images ({len(self._by_image):,}) "
+                f"is here or was ever encoded."
             )
         rows = np.array([features[image] for image in learned], np.float32)
         detector.feedback(rows, [self._by_image[image].noise for image in learned])
         self._learned = len(learned)
 
     def apply(self, rows: Sequence[Row], names: Sequence[str]) -> None:
-        """Give rows what a person said of their images."""
+        """Apply a person's corrections to the rows of their images."""
         for row in rows:
             images = row["content"] or "", row["source"]
             image = next((one for one in images if one in self._by_image), None)
@@ -165,16 +165,16 @@ class Corrected:
         count = len(self._by_image)
         if self._learned:
             yield f"Learned from {self._learned:,} of {counted(count, 'correction')}."
-        used = f"{len(self._used):,} of {count:,} corrections are of images here"
+        used = f"{len(self._used):,} of {count:,} corrections apply to images here"
         yield f"{counted(self._rows, 'image')} judged by a person: {used}."
         if self._contradicted:
-            both = "is answered both ways" if self._contradicted == 1 else "are answered both ways"
+            both = "has" if self._contradicted == 1 else "have"
             yield (
-                f"{counted(self._contradicted, 'image')} {both}, or have copies that are: the last "
-                f"answer counts."
+                f"{counted(self._contradicted, 'image')} {both} contradictory answers, perhaps on "
+                f"copies: the last answer counts."
             )
         if self._other_classes:
             yield (
-                f"{counted(self._other_classes, 'image')} corrected to a class that is none of "
-                f"yours: only that they are clean is used."
+                f"{counted(self._other_classes, 'image')} corrected to a class that is not one of "
+                f"yours: counted only as clean."
             )

@@ -68,16 +68,16 @@ class Detector:
             text: (C, D) text features, a row for each class; a tensor is accepted.
             scale: the model's logit scale, exponentiated: about 100 for CLIP; a value that looks
                 like the logarithm gives a warning.
-            names: (C,) of the classes; numbers where none are given.
-            method: one that decides online: zs-clip, adand or cull.
+            names: (C,) of the classes; by default their numbers.
+            method: a method that decides online: zs-clip, adand or cull.
             bias: a sigmoid model's logit bias (SigLIP), for `score="match"`.
             generic: (D,) the mean of the unit features of 50 texts or more on anything, for cull;
-                it is not of unit norm.
-            is_level_known: the features are of one of OpenAI's ViTs, for which cull knows the
-                level below which an image is noise; `cull_low` sets another encoder's.
-            normalized: features come with unit norm, not raw.
-            seed: of a method that starts at random.
-            settings: those of the method and its threshold, named as for `simulate`.
+                its norm is below 1.
+            is_level_known: whether the encoder is one of OpenAI's ViTs, for which cull knows the
+                level below which an image is noise; `cull_low` sets the level for other encoders.
+            normalized: whether features have unit norm instead of being raw.
+            seed: the seed of a method that starts at random.
+            settings: settings of the method and its threshold, named as for `simulate`.
 
         Raises:
             SettingsError: an argument is out of its range.
@@ -89,7 +89,7 @@ class Detector:
         self.generic = None if generic is None else inputs.checked_generic(generic, dim)
         self.names = tuple(map(str, range(classes))) if names is None else names_of(names)
         named = counted(len(self.names), "name")
-        check(len(self.names) == classes, f"{named} for {classes:,} rows of text.")
+        check(len(self.names) == classes, f"{named} for {classes:,} rows of text features.")
         self.method, self.normalized, self.is_level_known = method, normalized, bool(is_level_known)
         self.seed, self.seen = inputs.checked_seed(seed), 0
         self._judge: Method = METHODS[method](self._stream(self.text[:0]), self._options, threshold)
@@ -112,9 +112,9 @@ class Detector:
     ) -> "Detector":
         """A detector on the features of an encoder that `load_encoder` loaded.
 
-        Its classes have `names` under a `prompt`, a template with one {} for the name, or the name
-        of one; or `photos`, a folder with a subfolder of 2 to 8 examples for each. `method` and
-        `more` are as for a detector.
+        Its classes have `names` in a `prompt`, which is a template with one {} for the name or the
+        name of a template; or `photos`, a folder with a subfolder of 2 to 8 examples per class.
+        `method` and `more` are as for a detector.
 
         Raises:
             SettingsError: an argument is invalid. DatasetError: a photo cannot be read.
@@ -139,7 +139,8 @@ class Detector:
         """Decide on the next images (N, D), or one (D,), in order, and learn from them.
 
         Raises:
-            SettingsError: features of other dims or not finite; nothing is learned then.
+            SettingsError: features have other dimensions or are not finite; then nothing is
+                learned.
         """
         rows, parts = self._checked(features), list[Verdicts]()
         with _working():
@@ -176,12 +177,12 @@ class Detector:
         folder would be the worst stream. The last pass decides.
 
         Args:
-            features: of the folder's images.
+            features: features of the folder's images.
             flag: how many to call noise instead of the method's own decision: a share ("5%" or
                 0.05), or a number (50).
-            passes: how often the images are shown; by default by their number.
-            seed: of the orders.
-            learn: keep what was learned from the images; else nothing is learned.
+            passes: how often the images are shown; by default it depends on their number.
+            seed: the seed of the random orders.
+            learn: whether to keep what was learned from the images.
 
         Raises:
             SettingsError: invalid passes or flag, or features as for `update`.
@@ -206,18 +207,19 @@ class Detector:
         return verdicts.with_flag(wanted)
 
     def feedback(self, features: Any, noise: Any) -> None:
-        """Learn what a person says of images (N, D).
+        """Learn from a person's answers about images (N, D).
 
-        The order of the answers does not matter, nor whether the images were seen before; the last
+        Neither the order of the answers matters, nor whether the images were seen before. The last
         answer about an image counts. Verdicts on other images change as far as the answers
         distinguish noise from clean images better than the method alone.
 
         Args:
-            features: of the images.
-            noise: (N,) for each whether it belongs to none of the classes, or its class.
+            features: features of the images.
+            noise: (N,) for each image, whether it belongs to none of the classes, or its class.
 
         Raises:
-            SettingsError: not one answer an image, or another value; nothing is learned then.
+            SettingsError: the answers are not one per image, or have another value; then nothing
+                is learned.
         """
         rows = self._checked(features)
         is_noise = inputs.checked_answers(noise, len(rows), self.names)
@@ -237,7 +239,7 @@ class Detector:
 
     @property
     def ready(self) -> bool:
-        """Whether the method's own rule, and no longer ZS-CLIP's, decides on the next image."""
+        """Whether the method's own rule, not ZS-CLIP's, decides on the next image."""
         return self._judge.adapted
 
     @property
@@ -247,7 +249,7 @@ class Detector:
 
     @property
     def note(self) -> str:
-        """What is to be known of the method on this encoder; empty if nothing is."""
+        """A note on the method with this encoder; empty if there is none."""
         phrase = self._options.note(self.generic is not None, self.is_level_known)
         return f"{self.method} {phrase}." if phrase else ""
 
@@ -313,9 +315,9 @@ def facts_of(
     settings: Mapping[str, Any],
     generic: Callable[[], NDArray[np.float32] | None],
 ) -> dict[str, Any]:
-    """What a detector of class names takes of an encoder, by its identity.
+    """The arguments of a detector of class names that an encoder determines, by its identity.
 
-    The encoder's `generic` text is asked for where the method reads it and a level is known or set.
+    The encoder's `generic` text is requested if the method reads it and a level is known or set.
     """
     is_known = is_level_known(identity)
     has_level = is_known or settings.get("cull_low") is not None
@@ -328,9 +330,9 @@ def facts_of(
 
 
 def passes_for(images: int) -> int:
-    """How often a folder with so many images is shown, so that cull's own rule decides all.
+    """How often a folder with that many images is shown, so that cull's own rule decides all.
 
-    Measured, more passes bring nothing and cost clean images: repeated images are no new evidence.
+    Measured, more passes bring nothing and cost clean images: repeated images are not new evidence.
     AdaND gains nothing from repeats, and gets no more passes.
     """
     return min(1 + -(-_SEEN // max(images, 1)), _MOST_PASSES)

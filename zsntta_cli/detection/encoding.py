@@ -88,7 +88,7 @@ class Encoding:
         return encoder
 
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Text features (P, D) of prompts, of unit norm: new ones are encoded, and kept."""
+        """Unit-norm text features (P, D) of prompts; new prompts are encoded and kept."""
         keys = {prompt: prompt.encode(errors="surrogatepass") for prompt in prompts}
         kept = self.store.features(TEXT, keys.values())
         if missing := [prompt for prompt, key in keys.items() if key not in kept]:
@@ -138,7 +138,7 @@ class Encoding:
                     advance(len(batch))
 
     def features_of(self, contents: Iterable[bytes]) -> dict[bytes, NDArray[np.floating]]:
-        """Features (D,) of images that were ever encoded, by their content."""
+        """Features (D,) of images that were encoded before, by their content."""
         kept = self.store.features(IMAGE, contents)
         return {content: row for content, (row, _) in kept.items()}
 
@@ -185,10 +185,10 @@ class Encoding:
 
 
 def wrong_with(features: NDArray[np.floating]) -> str:
-    """Why an image's features (D,) cannot be judged; empty if they can."""
+    """Why an image's features (D,) cannot be judged, or "" if they can."""
     if not np.isfinite(features).all():
         return "its features are not finite"
-    return "its features are the same number in all dims" if not np.ptp(features) else ""
+    return "its features have the same value in all dimensions" if not np.ptp(features) else ""
 
 
 def _read(photo: Photo, known: Set[bytes], use: Callable[[Image.Image], Made]) -> Made | None:
@@ -219,8 +219,8 @@ def encode(encoder: "Encoder", images: Any) -> NDArray[np.float32]:
     for image in listed:
         if not isinstance(image, str | Path | Image.Image):
             raise TypeError(
-                f"an image is of the type {type(image).__name__}, must be a path or a PIL image, "
-                f"as of PIL.Image.open(file) or PIL.Image.fromarray(pixels)."
+                f"an image has the type {type(image).__name__}, must be a path or a PIL image, as "
+                f"from PIL.Image.open(file) or PIL.Image.fromarray(pixels)."
             )
 
     def pixels(image: str | Path | Image.Image) -> Pixels:

@@ -62,7 +62,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         self.path = path
         with self._readable():
             if check_target(path):
-                raise StoreError(f"{path} is no regular file, so it holds no features.")
+                raise StoreError(f"{path} is not a regular file, so it has no features.")
             self._open(path.exists())
             row = self._database.execute("SELECT words FROM kept WHERE kind = ?", (_ENCODER,))
             words = row.fetchone()
@@ -124,7 +124,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
             for key, (value, words) in kept.items():
                 rows[key] = np.frombuffer(value, _TYPES[kind]), words
                 if len(value) != len(next(iter(kept.values())).value):
-                    raise ValueError("features of several lengths")
+                    raise ValueError("its features have different lengths")
         return rows
 
     def keys(self, *kinds: str) -> set[bytes]:
@@ -148,5 +148,5 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
             yield
         except (sqlite3.DatabaseError, OSError, TypeError, ValueError, RecursionError) as error:
             is_busy = isinstance(error, sqlite3.OperationalError)
-            mend = "" if is_busy else ": delete it, and what it had is encoded again"
+            mend = "" if is_busy else ": delete it, and its content will be encoded again"
             raise StoreError(f"the features in {self.path}: {first_line(error)}{mend}.") from error

@@ -40,11 +40,11 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
         if not is_of_threshold and name not in METHODS[method].fields():
             choices = sorted({*fields_of(ThresholdSettings), *METHODS[method].fields()})
             has = f"{near(name, choices)}: it has {', '.join(choices)}."
-            raise SettingsError(f"{short(name)} is no setting of {method}{has}")
+            raise SettingsError(f"{short(name)} is not a setting of {method}{has}")
         (of_threshold if is_of_threshold else of_method)[name] = plain(value)
     options = METHODS[method].settings(**of_method)
     size = options.at_once
-    check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
+    check(size == 1, f"batch-size is {size}, must be 1: each item is decided on arrival.")
     return ThresholdSettings(**of_threshold), options
 
 
@@ -58,14 +58,14 @@ def checked_text(text: Any) -> Rows:
 
 
 def checked_scale(scale: Any) -> float:
-    """A logit scale, exponentiated; a warning tells of one that looks like the logarithm."""
+    """A logit scale, exponentiated; a warning says if it looks like the logarithm."""
     value, bounds = plain(scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
     wrong = f"scale is {short(repr(scale))}, must be {bounds}: CLIP's is about 100."
     check(is_scale(value), wrong)
     if _LOGARITHMS[0] < value < _LOGARITHMS[1]:
         warnings.warn(
-            f"scale is {value:.5g}, which looks like the logarithm of a scale: where it is, give "
-            f"exp({value:.5g}) = {math.exp(value):.4g}, as CLIP's is about 100.",
+            f"scale is {value:.5g}, which looks like the logarithm of a scale: if it is, give "
+            f"exp({value:.5g}) = {math.exp(value):.4g} instead, as CLIP's is about 100.",
             stacklevel=3,
         )
     return float(value)
@@ -81,12 +81,12 @@ def checked_bias(bias: Any) -> float:
 def checked_generic(generic: Any, dim: int) -> Rows:
     """A generic text (D,): the mean of unit features, which is not of unit norm itself."""
     rows = checked_rows("generic", generic)
-    check(rows.shape == (1, dim), f"generic must be one row of {dim:,} dims.")
+    check(rows.shape == (1, dim), f"generic must be one row of {dim:,} dimensions.")
     norm = float(np.linalg.norm(rows[0]))
     check(
         0 < norm < 1 - _UNIT,
         f"generic has the norm {norm:.4g}, must be below 1: the mean of the unit features of 50 "
-        f"texts or more, not made one of unit norm.",
+        f"texts or more, not normalised.",
     )
     return rows[0]
 
@@ -103,7 +103,7 @@ def checked_rows(what: str, values: Any) -> Rows:
     """Features (N, D), or one (D,), of finite numbers; tensors are taken without torch.
 
     Raises:
-        SettingsError: they are none.
+        SettingsError: they are not.
     """
     if hasattr(values, "detach"):
         values = values.detach().cpu().float().numpy()
@@ -112,7 +112,7 @@ def checked_rows(what: str, values: Any) -> Rows:
         is_real = array.dtype.kind in "fiu"
     except (TypeError, ValueError):
         is_real = False
-    check(is_real, f"{what} is of {type(values).__name__}, must be an array of numbers.")
+    check(is_real, f"{what} is a {type(values).__name__}, must be an array of numbers.")
     array = array[None] if array.ndim == 1 else array
     check(array.ndim == 2, f"{what} has the shape {array.shape}, must be (N, D).")
     with np.errstate(over="ignore"):  # of what is refused then
@@ -137,12 +137,12 @@ def checked_features(features: Any, dim: int) -> Rows:
     No encoder gives numbers that are all equal, and zeros have no direction.
     """
     rows = checked_rows("features", features)
-    check(rows.shape[1] == dim, f"features have {rows.shape[1]:,} dims, text has {dim:,}.")
+    check(rows.shape[1] == dim, f"features have {rows.shape[1]:,} dimensions, text has {dim:,}.")
     same = (rows == rows[:, :1]).all(axis=1) if dim > 1 else ~rows.any(axis=1)
     if same.any():
         first = int(same.argmax())
         raise SettingsError(
-            f"features[{first}] are {rows[first, 0]:g} in all dims, which no encoder gives: "
+            f"features[{first}] are {rows[first, 0]:g} in all dimensions, unlike any encoder: "
             f"{same.sum():,} of {len(rows):,} rows are constant."
         )
     return rows

@@ -1,7 +1,7 @@
-"""Class names: between commas, one a line, or a list in JSON or YAML, as `names:` of a data.yaml.
+"""Class names: between commas, one per line, or a list in JSON or YAML, as `names:` in a data.yaml.
 
-A name that still looks like a piece of another notation is refused, for the encoder would be asked
-for it.
+A name that still looks like a piece of another notation is refused, because the encoder would take
+it literally.
 """
 
 import csv
@@ -31,23 +31,23 @@ _ELSE = re.compile(
 _NEGATED = re.compile(r"(no|non)\b.+|(.*[^-\w])?(not|without|neither)(?![-\w]).*|.*n['’]t\b.*")
 _FOREIGN = re.compile(r"[^\W\d_\x00-\x7f]")  # a letter that English does not have
 _IS_ELSE = (
-    "means anything else, and is no thing to be seen: leave it out. What belongs to none of the "
-    "classes is noise without it."
+    "means anything else, which no image shows: omit it. What belongs to none of the classes is "
+    "noise without it."
 )
 _IS_NEGATED = (
-    "says what an image does not show, and an encoder finds what is negated: name what it shows "
-    "instead, or leave it out."
+    "says what an image does not show, but an encoder looks for what is negated: name what it "
+    "shows instead, or omit it."
 )
 _IS_FOREIGN = "has letters that English does not have: most encoders learned English names."
 _WANTED = "write one name per line, or names between commas"
 
 
 def names_of(names: Sequence[Any], where: str = "") -> tuple[str, ...]:
-    """Class names as they are given, if they will do; `where` they stand, if not in a program.
+    """Class names as given, if they are valid; `where` says where they were read, if anywhere.
 
     Raises:
-        SettingsError: they are no texts, one is empty, or two are equal; where they were read, one
-            is a piece of a notation.
+        SettingsError: they are not texts, one is empty, or two are equal; or one that was read is a
+            piece of a notation.
     """
     if isinstance(names, str):
         raise SettingsError(f"class names are the text '{short(names)}', not a list.")
@@ -57,24 +57,24 @@ def names_of(names: Sequence[Any], where: str = "") -> tuple[str, ...]:
         what = f"{where and f'{where}: '}class {i:,} is {short(repr(name))}"
         check(isinstance(name, str), f"{what}, must be a name.")
         check(bool(name.strip("\0 ")), f"{what}, must be a name: it is empty.")
-        check("\0" not in name, f"{what}, must have no NUL.")
+        check("\0" not in name, f"{what}, must not contain NUL.")
         is_piece = where and _PIECE.match(name.strip())
-        check(not is_piece, f"{what}, a piece of a notation that is not understood: {_WANTED}.")
-        check(name not in seen, f"the class name '{short(name)}' is there twice.")
+        check(not is_piece, f"{what}, which looks like part of another notation: {_WANTED}.")
+        check(name not in seen, f"the class name '{short(name)}' appears twice.")
         seen.add(name)
     return tuple(name.strip() for name in names) if where else tuple(names)
 
 
 def typed_classes(text: str) -> tuple[str, ...]:
-    """Class names that are typed.
+    """Class names from the command line.
 
     Raises:
-        SettingsError: they are in a notation that is not understood.
+        SettingsError: they are in an unknown notation.
     """
     where = f"--classes {printable(short(text))}"
-    check(bool(text.strip()), "--classes is empty: name one class or more, --classes cat,dog.")
+    check(bool(text.strip()), "--classes is empty: name one class or more, as --classes cat,dog.")
     is_file = "," not in text and Path(text.strip()).suffix and Path(text.strip()).is_file()
-    check(not is_file, f"{where} is a file: --classes-file {short(text)} reads it.")
+    check(not is_file, f"{where} is a file: type --classes-file {short(text)}.")
     return names_of(_names(text, where), where)
 
 
@@ -82,7 +82,8 @@ def read_classes(path: Path) -> tuple[str, ...]:
     """Class names from a file.
 
     Raises:
-        SettingsError: the file cannot be read, is no text, or has no names, or is not understood.
+        SettingsError: the file cannot be read, is not text, has no names, or is in an unknown
+            notation.
     """
     try:
         text = read_input(path, _LARGEST).decode("utf-8-sig")
@@ -91,12 +92,12 @@ def read_classes(path: Path) -> tuple[str, ...]:
     names = _names(text, str(path))
     check(bool(names), f"{path} has no class names: it must have one name per line.")
     is_table = path.suffix.lower() in _TABLES and len(text.split("\n")) > 2 and "," in text
-    check(not is_table, f"{path} is understood as a table: {_WANTED}.")
+    check(not is_table, f"{path} looks like a table: {_WANTED}.")
     return names_of(names, str(path))
 
 
 def notes_on(names: Sequence[str]) -> Iterator[str]:
-    """What is to be said of names that CLIP hardly sees as their writer means them."""
+    """Notes on names that CLIP hardly understands as they are meant."""
     said: dict[str, list[str]] = {note: [] for note in (_IS_ELSE, _IS_NEGATED, _IS_FOREIGN)}
     for name in names:
         words = " ".join(name.replace("_", " ").lower().split())
@@ -133,12 +134,12 @@ def _in_list(text: str, where: str) -> Sequence[Any]:
         value = yaml.load(text.replace("\t", " "), Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise SettingsError(
-            f"{where} is understood as a list in JSON or YAML, and is none: {_WANTED}."
+            f"{where} looks like a list in JSON or YAML but is not valid: {_WANTED}."
         ) from error
     if isinstance(value, Mapping):
-        check(_NAMES in value, f"{where} is understood as a mapping, which has no '{_NAMES}'.")
+        check(_NAMES in value, f"{where} looks like a mapping but has no '{_NAMES}': {_WANTED}.")
         value = value[_NAMES]
     if isinstance(value, Mapping):  # by their numbers
         value = [*value.values()]
-    check(isinstance(value, list), f"{where} is understood as JSON or YAML, and has no list.")
+    check(isinstance(value, list), f"{where} looks like JSON or YAML but has no list: {_WANTED}.")
     return value

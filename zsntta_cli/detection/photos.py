@@ -41,7 +41,7 @@ Labels = NDArray[np.int64]
 
 
 class PhotoClasses(NamedTuple):
-    """Classes that were made from example photos."""
+    """Classes made from example photos."""
 
     names: tuple[str, ...]
     features: NDArray[np.float32]  # (C, D) unit norm: what text features are of names
@@ -76,15 +76,15 @@ def photo_classes(folder: Path, encoding: Encoding) -> tuple[PhotoClasses, froze
     single = [name for label, name in enumerate(names) if counts[label] == 1]
     if single and len(names) > 1:
         few = short(", ".join(single))
-        warn(f"warning: classes with one example photo: {few}; give 2 to 8 of each.")
+        warn(f"warning: classes with only one example photo: {few}; give 2 to 8 for each.")
     places: dict[bytes, tuple[Photo, int]] = {}
     for photo, label in read:
         assert photo.features is not None
         other, of = places.setdefault(photo.features.tobytes(), (photo, label))
         if of != label:
             raise DatasetError(
-                f"{other.source} and {photo.source} are the same photo, an example of "
-                f"'{short(names[of])}' and of '{short(names[label])}': remove one."
+                f"{other.source} and {photo.source} are the same photo, once as "
+                f"'{short(names[of])}' and once as '{short(names[label])}': remove one."
             )
     features = np.array([photo.features for photo, _ in read], np.float32)
     classes = _of_folder(folder, features, [label for _, label in read], names)
@@ -97,7 +97,7 @@ def photo_classes(folder: Path, encoding: Encoding) -> tuple[PhotoClasses, froze
 
 
 def classes_of(encoder: "Encoder", folder: str | Path) -> PhotoClasses:
-    """Classes from the example photos in a folder, for a program.
+    """Classes from the example photos in a folder, for use in Python.
 
     Raises:
         DatasetError: as `photo_classes`, or any photo cannot be read.
@@ -116,7 +116,7 @@ def _examples(folder: Path) -> tuple[tuple[str, ...], list[Photo], list[int]]:
         raise DatasetError(wrong) from error
     folders = [path for path in entries if path.is_dir() and not is_hidden(path.name)]
     if not folders:
-        wants = "must have a folder for each class, with 2 to 8 photos in it"
+        wants = "it must have a folder for each class, with 2 to 8 photos in it"
         raise DatasetError(f"{folder} has no folders: {wants}.")
     photos, labels = list[Photo](), list[int]()
     for label, path in enumerate(folders):
@@ -139,20 +139,21 @@ def _of_folder(
 def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
     """Store classes made of photos with a cached set that has the same class names.
 
-    Features of the same photos that the file already has stay.
+    If the file already has features of the same photos, they stay.
 
     Raises:
-        DatasetError: a class of the set has no photos, or photos are of no class.
-        StoreError: the file has classes of other photos.
+        DatasetError: a class of the set has no photos, or photos belong to no class of the set.
+        StoreError: the file has classes made from other photos.
     """
     features = store.read(path)
     names = features.class_names
     lacking, strange = set(names) - set(classes.names), set(classes.names) - set(names)
     if lacking or strange:
         listed = short(", ".join(f"'{name}'" for name in sorted(lacking or strange)), 100)
-        what = f"no photos of {listed}" if lacking else f"photos of {listed}, which are no classes"
+        what = f"no photos of {listed}" if lacking else f"photos of {listed}, not classes"
         raise DatasetError(
-            f"{folder} has {what}: its folders must be named as the classes of {features.name} are."
+            f"{folder} has {what}: its folders must have the names of the classes of "
+            f"{features.name}."
         )
     features_now = classes.features[[classes.names.index(name) for name in names]]
     before = features.texts.get(PHOTOS)
@@ -160,7 +161,7 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
         store.add_texts(features, [Text(PHOTOS, features_now, classes.scale)])
     elif not np.array_equal(before.features, features_now) or before.logit_scale != classes.scale:
         raise StoreError(
-            f"{path} has classes made of other photos: add --overwrite to make it again."
+            f"{path} has classes made from other photos: add --overwrite to make it again."
         )
 
 
@@ -221,7 +222,7 @@ def _scale(cosines: Floats, own: Labels) -> float:
     """
     count, classes = cosines.shape
     if count == 0:
-        raise SettingsError("no class has two different photos: give 2 to 8 of each.")
+        raise SettingsError("no class has two different photos: give 2 to 8 for each.")
     wrong = 1 / (count + 2)
     at_own = cosines[np.arange(count), own]
     at_others = (cosines.sum(1) - at_own) / (classes - 1)

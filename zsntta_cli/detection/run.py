@@ -38,7 +38,7 @@ _ALIKE, _COMPARED = 1 - 1e-6, 4096  # cosine of texts, and the most classes to b
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Which images, which classes, how to decide."""
+    """What to judge: which images, which classes, and how to decide."""
 
     sources: tuple[str, ...] = ()
     set_name: str | None = None  # a cached set in place of images
@@ -51,11 +51,11 @@ class Request:
     flag: Flag = None
 
     def __post_init__(self) -> None:
-        both = "both images and a cached set are named: name one of the two."
+        both = "both images and a cached set are named: name only one of them."
         check(not (self.sources and self.set_name), both)
         check(
             bool(self.sources or self.set_name),
-            "say which images: files, folders, archives, lists, '-', or a cached set.",
+            "specify images: files, folders, archives, lists, '-', or --cached SET.",
         )
         checked_settings(self.method, self.settings)
         if self.prompt is not None:
@@ -66,11 +66,10 @@ class Request:
         for name in self.classes:
             other = by_words.setdefault(" ".join(name.replace("_", " ").split()), name)
             names = f"'{short(other)}' and '{short(name)}'"
-            check(other == name, f"the class names {names} are one to the encoder.")
+            check(other == name, f"the class names {names} are the same to the encoder.")
         check(
             parsed_flag(self.flag) is None or not self.on_arrival,
-            "on arrival nobody knows how many images there will be: leave --flag out, or name a "
-            "folder.",
+            "the number of images is not known on arrival: omit --flag, or name a folder.",
         )
 
     @property
@@ -94,9 +93,10 @@ class DetectRun:
     def batches(self) -> Iterator[tuple[list[Photo], list[Row]]]:
         """Images and their rows, in order: all at once in hindsight, else as they are decided.
 
+        An image that cannot be read is a row with an error.
+
         Raises:
-            DatasetError: a source holds no image. An image that cannot be read is a row with an
-                error.
+            DatasetError: a source has no image.
         """
         examples, margins, parts = 0, list[float](), self._photos()
         on_arrival, detector = self.request.on_arrival, self.detector
@@ -122,13 +122,13 @@ class DetectRun:
             yield photos, rows
         if examples:
             self.encoding.reporter.note(
-                f"note: {examples:,} of the images are example photos of the classes as well."
+                f"note: {examples:,} of the images are also example photos of the classes."
             )
 
     def _photos(self) -> Iterator[list[Photo]]:
         """The images with their features: all of a source, or some that came on arrival."""
         if self.cached is not None:
-            read = partial(refuse, "its features are cached, but not where it is stored")
+            read = partial(refuse, "only its features are cached, not its location")
             photos = [Photo(name, read) for name in store.read_sample_ids(self.cached.path)]
             for photo, row in zip(photos, self.cached.image_features, strict=True):
                 photo.error = wrong_with(row)
@@ -145,15 +145,15 @@ class DetectRun:
             judged = "each is" if count > 1 else "it is"
             images = "image is" if count == 1 else "images are"
             self.encoding.reporter.note(
-                f"note: {count:,} {images} given more than once, by a folder, a name or a link: "
-                f"{judged} judged once."
+                f"note: {count:,} {images} given more than once, by folder, name or link: {judged} "
+                f"judged once."
             )
 
 
 def detect_run(
     request: Request, encoding: Encoding, corrected: Corrected | None = None
 ) -> DetectRun:
-    """A new detector for a request, with its images and what a person said of some.
+    """A new detector for a request, with its images and a person's corrections of some.
 
     Raises:
         DatasetError: a named source does not exist. StoreError: features cannot be used.
@@ -201,8 +201,8 @@ def _named_classes(
     """
     names, note = request.classes or (cached.class_names if cached else ()), encoding.reporter.note
     if not names:
-        raise SettingsError(f"'{request.set_name}' has no class names: name them.")
-    quoted = " (in quotes are names with a comma)" if "," in "".join(names) else ""
+        raise SettingsError(f"'{request.set_name}' has no class names: add --classes.")
+    quoted = " (names with a comma are in quotes)" if "," in "".join(names) else ""
     shown = [f"'{short(name)}'" if "," in name else short(name) for name in names]
     note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(shown)}{quoted}.")
     for said in notes_on(request.classes):
@@ -226,7 +226,7 @@ def _named_classes(
 
 
 def rank_so_far(rows: Sequence[Row], margins: list[float]) -> None:
-    """Rank rows among those so far, whose margins are in ascending order; theirs are added."""
+    """Rank rows among those so far, and add their margins to the ascending `margins`."""
     for row in rows:
         insort(margins, row["margin"])
         row["rank"] = len(margins) - bisect_right(margins, row["margin"]) + 1

@@ -29,7 +29,7 @@ from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, sho
 from zsntta_cli.files import read_input
 
 PIPE = "-"  # the source that is standard input
-_ADDRESS = "it is an address: download it, and name the file"  # a path would lose a slash of it
+_ADDRESS = "it is a URL: download it, and name the file"  # a path would lose a slash of it
 _LARGEST = 2**30  # bytes of a file: more is no image
 _PIECE = 2**16  # bytes of a pipe at a time
 _PICTURES = (b"\x89PNG\r\n", b"\xff\xd8\xff")  # how PNG and JPEG begin
@@ -83,9 +83,9 @@ def check_sources(sources: Sequence[str]) -> None:
         DatasetError: it is not there.
     """
     if sources.count(PIPE) > 1:
-        raise SettingsError("'-' is there twice: standard input can be read once.")
+        raise SettingsError("'-' appears twice: standard input can be read only once.")
     if PIPE in sources and sys.stdin is None:  # its number may be another file's by now
-        raise SettingsError("standard input is closed: nothing comes for '-'.")
+        raise SettingsError("standard input is closed: '-' has nothing to read.")
     for source in sources:
         _paths(source)
 
@@ -95,13 +95,14 @@ def photos_of(
 ) -> Iterator[list[Photo]]:
     """The images of all sources in order, each once, as many at a time as are available.
 
-    An image is known by its file, whatever links lead there, and its place in an archive. Two hard
-    links are two images. What is found and not judged is counted in `left_out`. `all_folders`:
-    those of systems and tools, and hidden ones, are looked into, too.
+    An image is identified by its file, whatever links lead there, and its place in an archive. Two
+    hard links are two images. Files that are not judged are counted in `left_out`. `all_folders`
+    includes hidden folders and those of systems and tools. An image that cannot be read has an
+    error, or raises one when it is read.
 
     Raises:
-        DatasetError: a source does not exist, holds no image, or is a list or archive that cannot
-            be read. An image that cannot be read has an error, or raises one when it is read.
+        DatasetError: a source does not exist, has no image, or is a list or archive that cannot be
+            read.
     """
     seen = set[tuple[str, str]]()
     for source in sources:
@@ -140,7 +141,7 @@ def _paths(source: str) -> list[Path]:
     if source == PIPE:
         return []
     if "://" in source:
-        raise SettingsError(f"'{short(source)}' is an address: download it, and name the files.")
+        raise SettingsError(f"'{short(source)}' is a URL: download it, and name the files.")
     path = Path(os.path.expanduser(source))
     meant = "."
     with contextlib.suppress(OSError, ValueError):  # too long a name, or a NUL in it
@@ -180,8 +181,8 @@ def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:
 def photos_in(path: Path, left_out: LeftOut, all_folders: bool = False) -> Iterator[Photo]:
     """The images of a folder or an archive, ordered by the parts of their paths.
 
-    What calls itself a picture is one, also a link to nothing, which raises an error when it is
-    read. All else is counted.
+    Any file with the ending of an image is one, also a broken link, which raises an error when it
+    is read. All other files are counted.
 
     Raises:
         DatasetError: a folder or the archive cannot be read, or is incomplete.
@@ -212,7 +213,7 @@ def _of_file(path: Path) -> bytes:
 def _of_member(file: File) -> bytes:
     check_readable(file.parts[-1])
     if file.size > _LARGEST:
-        raise OSError(f"{file.size:,} bytes are no image")
+        raise OSError(f"{file.size:,} bytes are too large for an image")
     return file.read()
 
 
@@ -225,14 +226,14 @@ def check_readable(name: str | Path) -> None:
 
 
 def refuse(error: str) -> NoReturn:
-    """What reads an image that cannot be read; OSError says why."""
+    """Read an image that cannot be read: raise OSError, which says why."""
     raise OSError(error)
 
 
 def _named(name: str) -> Photo:
     """A file that a list or a pipe names; what is none has an error."""
     if "\0" in name:
-        return Photo(name, bytes, error="it is no path")
+        return Photo(name, bytes, error="it is not a path")
     if "://" in name:
         return Photo(name, bytes, error=_ADDRESS)
     if Path(name).is_dir():
@@ -248,15 +249,15 @@ def _standard_input(most: int) -> bytes:
 
 
 def piped(read: Callable[[int], bytes]) -> Iterator[list[Photo]]:
-    """The images whose paths come through a pipe, as they come: on lines, or separated by NULs.
+    """The images whose paths come through a pipe, as they come, on lines or separated by NULs.
 
     Raises:
-        DatasetError: pictures come, and no paths.
+        DatasetError: images come instead of paths.
     """
     begun, mark, is_first = b"", b"", True  # of the last line, what has come
     while piece := read(_PIECE):
         if is_first and piece.startswith(_PICTURES):
-            raise DatasetError("standard input has pictures, and '-' reads paths: name the files.")
+            raise DatasetError("standard input has images, but '-' reads paths: name the files.")
         is_first = False
         mark = mark or (b"\0" if b"\0" in piece else b"\n" if b"\n" in piece else b"")
         *whole, begun = (begun + piece).split(mark) if mark else (begun + piece,)
