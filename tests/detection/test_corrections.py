@@ -105,7 +105,7 @@ def test_rows_are_told_by_content_else_by_source():
 
 
 WRONG = {
-    "no JSON": "not valid JSON",
+    "no JSON": "invalid JSON",
     "[" * 100_000: "recursion",
     "[1]": "it is not a JSON object",
     json.dumps({**GOOD, "margin": 1}): "it is a verdict, not a correction",
