@@ -179,7 +179,7 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
         fetching = f"zsntta datasets get {name.base} fetches it from " if entry.files else ""
         raise DatasetError(
             f"data set '{name}' is incomplete in {root} ({reason}): expected {wanted}; "
-            f"{fetching or 'download it from '}{entry.home}: name the folder of all sets with "
+            f"{fetching or 'download it from '}{entry.home}, or choose another folder with "
             f"--data-root"
         ) from error
 
