@@ -43,7 +43,15 @@ class DatabaseKind:
 
     def make(self, database: sqlite3.Connection) -> None:
         """Make the tables of a new file; if two processes do so, the second changes nothing."""
-        _until_free(database, "PRAGMA journal_mode=WAL")
+        until = time.monotonic() + WAIT
+        while True:  # SQLite does not wait for the lock of this statement
+            try:
+                database.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
         with transaction(database):
             for name, columns in self.tables.items():
                 database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
@@ -79,16 +87,3 @@ def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") ->
         database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
-
-
-def _until_free(database: sqlite3.Connection, statement: str) -> None:
-    """Run a statement again and again for a minute, as SQLite does not wait for its lock."""
-    until = time.monotonic() + WAIT
-    while True:
-        try:
-            database.execute(statement)
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(_PAUSE)

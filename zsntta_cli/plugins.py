@@ -201,9 +201,11 @@ def script_with(method: str) -> str:
 
 def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
     """Add the lines that installed distributions declare, once; `tell` reports omitted ones."""
-    waiting = [table for table in _tables.values() if not table.is_asked]
-    for table in waiting:
-        table.is_asked = True  # before any of them loads what may ask again
+    waiting = []
+    for table in _tables.values():
+        if not table.is_asked:
+            table.is_asked = True  # before any of them loads what may ask again
+            waiting.append(table)
     if not waiting:
         return
     from importlib.metadata import entry_points

@@ -4,6 +4,7 @@ import functools
 import platform
 import re
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
@@ -74,10 +75,10 @@ def foreign_model(features: "Features") -> str:
     Only the folders of the paper's encoders and of the embedded one are known. Of an imported
     encoder only its name is known.
     """
-    made = [features.identity.get(key) for key in ("model", "pretrained", "precision")]
-    known = {f: [c.model, c.pretrained, c.precision] for f, c in known_folders().items()}
+    made: Any = tuple(map(features.identity.get, ("model", "pretrained", "precision")))
+    facts_of, known = attrgetter("model", "pretrained", "precision"), known_folders()
     meant = known.get(features.path.parent.name)
-    is_foreign = made != meant if meant else made in known.values()
+    is_foreign = made != facts_of(meant) if meant else made in map(facts_of, known.values())
     is_told = made[1] != IMPORTED and (bool(meant) or IMPORTED not in features.source)
     return short(", ".join(map(str, made))) if is_foreign and is_told else ""
 

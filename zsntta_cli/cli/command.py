@@ -69,7 +69,7 @@ def command(
                 _check_outputs(typed)
                 given = dict[str, Any]()
                 for parameter, (kind, options) in groups.items():
-                    values = {option.name: typed[option.name] for option in options}
+                    values = {name: typed[name] for name in options}
                     if kind is dict:
                         given |= {n: value for n, value in values.items() if value is not None}
                     else:
@@ -90,8 +90,10 @@ def command(
                 _end(f"error: {line}", 2 if isinstance(error, SettingsError) else 1, error)
 
         call.__name__ = function.__name__
-        options = {option.name: option for _, parts in groups.values() for option in parts}
-        call.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
+        every = dict[str, inspect.Parameter]()
+        for _, options in groups.values():
+            every |= options
+        call.__signature__ = inspect.Signature([*every.values()])  # type: ignore[attr-defined]
         lines = inspect.cleandoc(function.__doc__ or "")
         words = re.sub(r"(?<!\n)\n(?!\n)", " ", lines)  # a paragraph is one line
         app.command(name, help=words, rich_help_panel=panel, context_settings=HELP)(call)

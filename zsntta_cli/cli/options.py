@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def option(
 
         def read(param: typer.CallbackParam, texts: list[str] | None) -> list[Any] | None:
             try:
-                return [value for text in texts for value in reader(text)] if texts else None
+                return [*chain(*map(reader, texts))] if texts else None
             except SettingsError as error:
                 raise SettingsError(f"{param.opts[0]}: {error}") from None
 
@@ -112,6 +113,7 @@ def _of_setting(
 
 # What Typer is told of a command.
 
+_typed = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 USUAL = ("ratio", "seed", "order", "noise", "limit", "ood_items", "fixed")
 RARE = tuple(
     option_name(field)
@@ -123,45 +125,34 @@ RARE = tuple(
 
 def parameters_of(
     command: Callable[..., None],
-) -> dict[str, tuple[Any, list[inspect.Parameter]]]:
+) -> dict[str, tuple[Any, dict[str, inspect.Parameter]]]:
     """For each parameter of a command, the class of its group, if it has one, and its options.
 
     `**settings` stand for an option for each usual setting of streams and thresholds.
     """
-    found: dict[str, tuple[Any, list[inspect.Parameter]]] = {}
+    found: dict[str, tuple[Any, dict[str, inspect.Parameter]]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         group: Any = parameter.annotation
-        parts: list[
-            tuple[str, Any, Any]
-        ] = []  # by each option: its name, type and what Typer is told
+        parts: dict[str, inspect.Parameter] = {}
         if parameter.kind is parameter.VAR_KEYWORD:
             group = dict
             for kind in (StreamSettings, ThresholdSettings):
                 for f in dataclasses.fields(kind):
                     if f.name in USUAL:
-                        of_setting = setting(kind, f.name, reader=reader_of(f))
-                        parts.append((f.name, list[str] | None, of_setting))
+                        told = setting(kind, f.name, reader=reader_of(f))
+                        parts[f.name] = _typed(f.name, default=told, annotation=list[str] | None)
         elif dataclasses.is_dataclass(group):
-            fields, panel = dataclasses.fields(group), getattr(group, "panel", "")
-            for f in fields:
-                if not f.metadata:
-                    parts += [(f.name, f.type, f.default)] * isinstance(f.default, OptionInfo)
-                elif typing.get_origin(f.type) is tuple:
-                    of_setting = _of_setting(f, f.default, panel=panel, metavar="TEXT")
-                    parts.append((f.name, list[str], of_setting))
-                else:
-                    of_setting = _of_setting(f, f.default, panel=panel)
-                    parts.append((f.name, f.type, of_setting))
+            panel = getattr(group, "panel", "")
+            for f in dataclasses.fields(group):
+                if typing.get_origin(f.type) is tuple:
+                    told = _of_setting(f, f.default, panel=panel, metavar="TEXT")
+                    parts[f.name] = _typed(f.name, default=told, annotation=list[str])
+                elif f.metadata or isinstance(f.default, OptionInfo):
+                    told = _of_setting(f, f.default, panel=panel) if f.metadata else f.default
+                    parts[f.name] = _typed(f.name, default=told, annotation=f.type)
         else:
-            found[name] = None, [parameter]
-            continue
-        found[name] = (
-            group,
-            [
-                inspect.Parameter(part, parameter.KEYWORD_ONLY, default=default, annotation=kind)
-                for part, kind, default in parts
-            ],
-        )
+            group, parts[name] = None, parameter
+        found[name] = group, parts
     return found
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -208,5 +209,5 @@ def _recorded(path: Path, beside: dict[str, Any]) -> "Sequence[Record]":
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:
     """End as Ctrl-C does if a run is unfinished, once the finished results are out."""
-    if any(record.unfinished for record in records):
+    if any(map(attrgetter("unfinished"), records)):
         raise KeyboardInterrupt

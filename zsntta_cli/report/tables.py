@@ -5,9 +5,10 @@ numbers come from the frame (results/frame.py); forms.py draws the sheets.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ def _texts(
     table: ResultTable, columns: Sequence[str], view: View
 ) -> dict[ResultRow, dict[str, list[str]]]:
     """The texts of all rows by column, marked among rows that saw the same samples."""
-    texts: dict[ResultRow, dict[str, list[str]]] = {row: {} for row in table.rows}
+    texts = defaultdict[ResultRow, dict[str, list[str]]](dict)
     for rows in table.contests():
         for column in columns:
             for metric in view.shown.values():
@@ -211,10 +212,11 @@ def _swept(
     swept: dict[str, dict[str, None]] = {}
     for contest in table.contests():
         for method, rows in frame.grouped(contest, attrgetter("method")).items():
-            shown = [text for row in rows for of in texts[row].values() for text in of]
-            for name in frame.varying(rows)[method] if Best in map(type, shown) else ():
-                if name not in _OF_NO_METHOD and not name.startswith(frame.FEATURES_OF):
-                    swept.setdefault(method, {})[frame.setting_name(name)] = None
+            for row in rows:
+                is_best = Best in map(type, chain(*texts[row].values()))
+                for name in frame.varying(rows)[method] if is_best else ():
+                    if name not in _OF_NO_METHOD and not name.startswith(frame.FEATURES_OF):
+                        swept.setdefault(method, {})[frame.setting_name(name)] = None
     for method, names in swept.items():
         yield (
             f"Several settings of {method} ({', '.join(names)}) were run on the streams that this "

@@ -105,9 +105,12 @@ PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-1
 @functools.cache
 def known_folders() -> Mapping[str, EncoderChoice]:
     """The paper's encoders and the embedded one, in any precision, by their features' folders."""
-    encoders = EncoderChoice(TINY), *PAPER_ENCODERS
-    choices = [replace(e, precision=precision) for e in encoders for precision in PRECISIONS]
-    return {choice.slug: choice for choice in choices}
+    found = {}
+    for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS):
+        for precision in PRECISIONS:
+            choice = replace(encoder, precision=precision)
+            found[choice.slug] = choice
+    return found
 
 
 def is_tiny(folder: str) -> bool:

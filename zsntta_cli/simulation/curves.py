@@ -98,12 +98,12 @@ def curves_of(replay: "Replay") -> dict[str, Any]:
     decisions, columns = replay.made.decisions, replay.made.columns
     is_id, score, total = judged.labels >= 0, judged.id_score, len(judged.labels)
     curves: dict[str, Any] = {"scores": histogram(score, is_id)}
-    thresholds = {
-        "zero_shot": decisions.zero_shot_threshold, "detector": decisions.detector_threshold,
-    }  # fmt: skip
     items = np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:]
     rows = np.flatnonzero(tests)[items - 1]
-    lines = {k: _plain(1 - of[rows], 6) for k, of in thresholds.items() if of is not None}
+    lines = {}
+    for name in ("zero_shot", "detector"):
+        if (of_items := getattr(decisions, f"{name}_threshold")) is not None:
+            lines[name] = _plain(1 - of_items[rows], 6)
     if lines and total:
         curves["thresholds"] = {"item": items.tolist(), **lines}
     if ZERO_SHOT in columns:

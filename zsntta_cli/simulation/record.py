@@ -188,8 +188,9 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, without its curves; a metric without samples is None."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain = dict(vars(self))
         del plain["curves"]
+        plain.pop("key", None)  # it is there once it was asked for
         for group in _GROUPS:
             plain[group] = {k: None if math.isnan(v) else v for k, v in plain[group].items()}
         notes = [dict(vars(note)) for note in self.notes]

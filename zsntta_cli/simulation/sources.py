@@ -7,6 +7,7 @@ import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ class Library:
         text = f"{of_text} {float(model['logit_scale'])!r} {id_set.normalized}"
         if model.get("logit_bias") is not None:
             text += f" {float(model['logit_bias'])!r}"
-        digests = {file.name: file.digest for file in sources.files.values()}
+        digests = dict(map(attrgetter("name", "digest"), sources.files.values()))
         digests[f"text/{settings.id_set}"] = hashlib.sha256(text.encode()).hexdigest()
         for kind, file in sources.files.items():
             if kind != ID and file.normalized:

@@ -67,7 +67,11 @@ class AdaND(Method):
     def start(self, data: StreamData) -> None:
         """Start before the first item; of the stream only D and the seed matter."""
         self.seen = 0
-        self.detector = LinearDetector.random(data.image_features.shape[1], data.seed)  # f
+        generator = np.random.Generator(np.random.PCG64(data.seed))
+        # f starts as torch's linear layers do: uniform in ±1/sqrt(D).
+        bound = 1 / np.sqrt(data.image_features.shape[1])
+        weight = generator.uniform(-bound, bound, (2, data.image_features.shape[1]))
+        self.detector = LinearDetector(weight, generator.uniform(-bound, bound, 2))
         self.zero_shot = copy.copy(self.threshold)  # on u
         self.label_threshold = copy.copy(self.threshold)  # on v, as `threshold`
         # Q in pieces: raw features (B, D), scores v by the detector at their time, pseudo-labels
@@ -145,13 +149,6 @@ class LinearDetector:
         self.weight = np.append(weight[0] - weight[1], bias[0] - bias[1]).astype(np.float64)
         self.mean, self.square = np.zeros_like(self.weight), np.zeros_like(self.weight)
         self.steps = 0
-
-    @classmethod
-    def random(cls, dim: int, seed: int) -> "LinearDetector":
-        """The default initialisation of torch's linear layers: uniform in ±1/sqrt(D)."""
-        generator = np.random.Generator(np.random.PCG64(seed))
-        bound = 1 / np.sqrt(dim)
-        return cls(generator.uniform(-bound, bound, (2, dim)), generator.uniform(-bound, bound, 2))
 
     def scores(self, features: Features) -> Floats:
         """The noise scores v (B,) of raw image features (B, D)."""
