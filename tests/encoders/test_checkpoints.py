@@ -176,7 +176,7 @@ def test_a_prefix_of_all_weights_is_taken_off_and_said(tmp_path):
     state = {f"module.{key}": tensor.clone() for key, tensor in load_file(path).items()}
     save_file(state, path, metadata={"format": "pt"})
     weights = load_weights(EncoderChoice(f"hf:{tmp_path / 'clip'}"))
-    assert "the weights that it has as module.* are read" in weights.notes[0]
+    assert "the weights under module.* are used" in weights.notes[0]
     after = load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu").encode_texts(texts)
     np.testing.assert_allclose(after, before, atol=1e-6)
 

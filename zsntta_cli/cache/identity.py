@@ -4,7 +4,6 @@ import functools
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
@@ -75,12 +74,14 @@ def foreign_model(features: "Features") -> str:
     Only the folders of the paper's encoders and of the embedded one are known. Of an imported
     encoder only its name is known.
     """
-    made: Any = tuple(map(features.identity.get, ("model", "pretrained", "precision")))
-    facts_of, known = attrgetter("model", "pretrained", "precision"), known_folders()
-    meant = known.get(features.path.parent.name)
-    is_foreign = made != facts_of(meant) if meant else made in map(facts_of, known.values())
-    is_told = made[1] != IMPORTED and (bool(meant) or IMPORTED not in features.source)
-    return short(", ".join(map(str, made))) if is_foreign and is_told else ""
+    made, folder = features.identity, features.path.parent.name
+    model = str(made.get("model"))
+    if folder.startswith(model) or made.get("pretrained") == IMPORTED:
+        return ""
+    known = known_folders()
+    is_known = model in [choice.model for choice in known.values()]
+    is_told = folder in known or (is_known and IMPORTED not in features.source)
+    return short(f"{model}, {made.get('pretrained')}") if is_told else ""
 
 
 def without_place(model: Any) -> Any:

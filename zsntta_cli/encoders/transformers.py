@@ -79,7 +79,7 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
         if scales and "logit_scale" in keys["missing_keys"]:  # as training scripts save them
             prefix = scales[0].removesuffix("logit_scale")
             model, keys = load(key_mapping={f"^{re.escape(prefix)}": ""})
-            notes = [f"note: {choice.model}: the weights that it has as {prefix}* are read."]
+            notes = [f"note: {choice.model}: the weights under {prefix}* are used."]
         tokenizer = library.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
             others = f"; it has {min(keys['unexpected_keys'])}" if keys["unexpected_keys"] else ""
