@@ -11,18 +11,16 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
   Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
 # Of each room what is worked out by hand, or compared with a reference, in a second or two.
-QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_lists.py \
-  encoders/test_weights.py cache/test_store.py cache/test_published_accuracies.py \
-  extraction/test_stored_types.py \
+QUICK := settings/test_settings.py datasets/test_word_lists.py encoders/test_weights.py \
+  cache/test_store.py cache/test_accuracy.py cache/test_split.py \
   methods/classifiers methods/detectors methods/words/test_word_steps.py \
   methods/test_methods.py methods/test_threshold.py methods/test_scores.py \
   methods/test_settings_of_methods.py methods/test_ood_scores.py methods/test_neglabel.py \
-  methods/test_tda.py methods/test_cull.py \
-  simulation/test_metrics.py simulation/test_stream.py simulation/test_orders.py \
-  simulation/test_streams_by_seed.py results/test_frame.py results/test_compare.py \
-  report/test_report.py report/test_figures.py report/review/test_ordering.py \
-  detection/test_names.py detection/test_verdicts.py paper/test_tables.py \
-  paper/test_paper_figures.py cli/test_said.py
+  methods/test_tda.py methods/test_cull.py methods/test_recorded.py \
+  simulation/test_metrics.py simulation/test_stream.py results/test_frame.py \
+  results/test_compare.py results/test_record_store.py report/test_report.py \
+  report/test_figures.py report/review/test_ordering.py detection/test_names.py \
+  detection/test_verdicts.py paper/test_tables.py paper/test_paper_figures.py cli/test_said.py
 
 .PHONY: demo quick test slow torture lowest docs release-check bench mutants clean
 
@@ -31,7 +29,7 @@ demo: $(VENV)/.installed
 
 # A minute on two cores, while one works.
 quick: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "not slow" $(wildcard $(addprefix tests/,$(QUICK)))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "not slow" $(addprefix tests/,$(QUICK))
 
 # One BLAS thread a worker: several stall each other, which takes ten times as long on a busy machine.
 test: $(VENV)/.dev
