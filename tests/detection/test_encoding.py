@@ -137,7 +137,7 @@ DAMAGE = {
     "is not a database": lambda: STORE.write_bytes(b"no database" * 100),
     "another program's": lambda: sql("PRAGMA application_id=1"),
     "made by another version of zsntta": lambda: sql("PRAGMA user_version=9"),
-    "no JSON object": lambda: sql("UPDATE kept SET words='[1]'"),
+    "is not a JSON object": lambda: sql("UPDATE kept SET words='[1]'"),
     "multiple of element": lambda: sql(f"UPDATE kept SET value=x'00' {IMAGES}"),
     "its features have different lengths": lambda: sql(
         f"UPDATE kept SET value=x'0000' {IMAGES} AND words != ''"

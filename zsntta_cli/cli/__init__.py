@@ -19,26 +19,26 @@ from zsntta_cli.plugins import load_declared, load_script, refuse_while_loading
 # the commands that it names; the page of all of them needs these lines alone.
 COMMANDS = {
     "extract": (
-        "Study", "extract.extract", "Encode the images and class names of data sets, once."
+        "Run", "extract.extract", "Encode the images and class names of data sets, once."
     ),
-    "simulate": ("Study", "simulate.simulate", "Run methods on streams of cached features."),
-    "run": ("Study", "experiment.run", "Run an experiment file and write its tables and figures."),
+    "simulate": ("Run", "simulate.simulate", "Run methods on streams of cached features."),
+    "run": ("Run", "experiment.run", "Run an experiment file and write its tables and figures."),
     "paper": (
-        "Study", "paper.paper",
+        "Run", "paper.paper",
         "Reproduce the paper's tables and compare with its numbers.",
     ),
     "detect": (
-        "Study", "detect.detect", "Find images that belong to none of your classes."
+        "Run", "detect.detect", "Find images that belong to none of your classes."
     ),
-    "demo": ("Study", "demo.demo", "Compare methods offline, on the built-in sets."),
-    "report": ("See", "report.report", "Write kept results to an HTML page."),
-    "plot": ("See", "plot.plot", "Draw a figure of kept results as PDF, SVG, PNG or CSV."),
-    "cite": ("See", "cite.cite", "Print BibTeX for methods, sets and encoders."),
-    "encoders": ("See", "datasets.encoders", "List encoders and download their weights."),
-    "datasets": ("See", "datasets.app", "List, show, download and verify known data sets."),
-    "methods": ("See", "methods.app", "List, show and check methods."),
-    "cache": ("Keep", "cache.app", "List, check, split, import, export and share features."),
-    "records": ("Keep", "records.app", "List, export, import and remove kept results."),
+    "demo": ("Run", "demo.demo", "Compare methods offline, on the built-in sets."),
+    "report": ("Inspect", "report.report", "Write kept results to an HTML page."),
+    "plot": ("Inspect", "plot.plot", "Draw a figure of kept results as PDF, SVG, PNG or CSV."),
+    "cite": ("Inspect", "cite.cite", "Print BibTeX for methods, sets and encoders."),
+    "encoders": ("Inspect", "datasets.encoders", "List encoders and download their weights."),
+    "datasets": ("Inspect", "datasets.app", "List, show, download and verify known data sets."),
+    "methods": ("Inspect", "methods.app", "List, show and check methods."),
+    "cache": ("Manage", "cache.app", "List, check, split, import, export and share features."),
+    "records": ("Manage", "records.app", "List, export, import and remove kept results."),
 }  # fmt: skip
 
 

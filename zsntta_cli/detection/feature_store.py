@@ -68,7 +68,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
             words = row.fetchone()
             self.identity: dict[str, Any] | None = json.loads(words[0]) if words else None
             if words and not isinstance(self.identity, dict):
-                raise ValueError("its encoder is no JSON object")
+                raise ValueError("its encoder is not a JSON object")
 
     def __exit__(self, *_: object) -> None:
         self._database.close()

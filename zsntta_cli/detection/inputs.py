@@ -142,7 +142,7 @@ def checked_features(features: Any, dim: int) -> Rows:
     if same.any():
         first = int(same.argmax())
         raise SettingsError(
-            f"features[{first}] are {rows[first, 0]:g} in all dimensions, unlike any encoder: "
+            f"features[{first}] are {rows[first, 0]:g} in all dimensions, which no encoder gives: "
             f"{same.sum():,} of {len(rows):,} rows are constant."
         )
     return rows

@@ -150,7 +150,7 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
     lacking, strange = set(names) - set(classes.names), set(classes.names) - set(names)
     if lacking or strange:
         listed = short(", ".join(f"'{name}'" for name in sorted(lacking or strange)), 100)
-        what = f"no photos of {listed}" if lacking else f"photos of {listed}, not classes"
+        what = f"no photos of {listed}" if lacking else f"photos of other classes, {listed}"
         raise DatasetError(
             f"{folder} has {what}: its folders must have the names of the classes of "
             f"{features.name}."

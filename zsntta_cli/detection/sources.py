@@ -152,7 +152,7 @@ def _paths(source: str) -> list[Path]:
         if glob.has_magic(source) and (names := glob.glob(str(path), recursive=True)):
             return [Path(name) for name in sorted(names)]
         meant = near(path.name, os.listdir(path.parent)) or "."
-    raise DatasetError(f"there is no {short(str(path), 200)}{meant}")
+    raise DatasetError(f"there is no file or folder {short(str(path), 200)}{meant}")
 
 
 def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:

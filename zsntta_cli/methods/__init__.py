@@ -1,7 +1,7 @@
 """The methods: each is a file with its settings, facts and equations, and a line in METHODS.
 
 METHODS and CLASSIFIERS map names to places: a lookup imports the class that is there, and
-nothing else. A classifier may stand behind any method that decides, as in "adand+tda"; METHODS
+nothing else. A classifier may follow any method that decides, as in "adand+tda"; METHODS
 makes such a pair when it is looked up.
 """
 

@@ -1,1 +1,1 @@
-"""Classifiers that adapt. Each of them stands behind a detector, which decides on noise."""
+"""Classifiers that adapt. Each of them follows a detector, which decides on noise."""
