@@ -113,7 +113,7 @@ def test_a_folder_is_made_only_when_something_is_encoded(tmp_path, passes):
     Encoding(EncoderChoice("no-such-model"), tmp_path / "features", "cpu", 1, Notes())
     assert not (tmp_path / "features").exists()
     given = Encoding(EncoderChoice(folder="mine"), tmp_path / "features", "cpu", 1, Notes())
-    with refused("what made the features of mine is not known", error=EncoderError):
+    with refused("the encoder of mine is not known", error=EncoderError):
         given.encode_texts(["cat"])
 
 

@@ -75,8 +75,8 @@ class Encoding:
             words = [identity.get(key) for key in ("model", "pretrained", "precision")]
             if not all(isinstance(word, str) for word in words):
                 raise EncoderError(
-                    f"the encoder of {choice.folder} is not known, so nothing new can be encoded: name "
-                    f"a model."
+                    f"the encoder of {choice.folder} is not known, so nothing new can be encoded: "
+                    f"name a model."
                 )
             choice = EncoderChoice(*map(str, words))
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
