@@ -96,7 +96,7 @@ def test_what_cannot_be_copied_is_told(here):
         f"{here / 'out'}: 3 copied.",
         f"note: 1 not copied: gone after they were judged, the first: {here / 'in/a/1.png'}.",
         f"note: 1 not copied: changed after they were judged, the first: {here / 'in/b/1.png'}.",
-        "note: 1 not copied: no files of their own.",
+        "note: 1 not copied: no separate files.",
     ]
     assert {*photos_in(here / "out")} == {"_unsure/1.png", "_noise/2.png", "cat/a.png"}
 

@@ -27,7 +27,7 @@ COLUMNS = ("source", "copy", "answer", "class", "margin")
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
 _NOT_WRITABLE = (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)  # of names, on some file systems
-_NO_FILE = "no files of their own"  # why an image is not copied
+_NO_FILE = "no separate files"  # why an image is not copied
 
 
 def check_is_new(root: Path) -> None:

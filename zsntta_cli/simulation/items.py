@@ -66,7 +66,7 @@ def read_items(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> Listed
     if all(map(str.isdecimal, names)):
         if ood.source.get(SKIPPED) or ood.source.get("limit"):
             raise StoreError(
-                f"{path} has numbers in the whole set, but {ood.path} has only part of it: "
+                f"{path} numbers images of the whole set, but {ood.path} has only part: "
                 "extract it without --limit and --skip-broken, or list image names."
             )
         row_of = {str(row): row for row in range(len(ood))}
