@@ -15,7 +15,6 @@ from zsntta_cli.simulation.stream import (
     OOD,
     arrival_order,
     build_stream,
-    stream_sizes,
 )
 
 
@@ -99,7 +98,7 @@ def test_every_id_sample_once_whatever_the_ratio(ratio, n_id, n_ood, fill, seed)
     stream = build_stream(settings, n_id, n_ood, 0)
     assert sorted(stream.row[stream.kind == ID]) == list(range(n_id))
     oods = stream.row[stream.kind != ID]
-    sizes = stream_sizes(settings, n_id, n_ood)
+    sizes = settings.sizes(n_id, n_ood)
     wanted = sizes.wanted
     assert len(oods) == (min(wanted, n_ood) if fill == "cap" else wanted)
     assert len(stream) == sizes.tests

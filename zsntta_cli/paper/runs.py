@@ -196,7 +196,6 @@ def paper_extractions(
     There are as many noise images as the longest stream injects, so none is shown twice.
     """
     from zsntta_cli.results.grid import files_of
-    from zsntta_cli.simulation.stream import stream_sizes
 
     of_paper = [replace(encoder, precision=wishes.precision) for encoder in PAPER_ENCODERS]
     extractions = []
@@ -216,7 +215,7 @@ def paper_extractions(
             sets = run.id_set, run.ood_set
             if run.stream.noise != NO_NOISE and absent.keys().isdisjoint(sets):
                 sizes = [datasets.known(name).images if name else 0 for name in sets]
-                injected = stream_sizes(run.stream, *[min(n, limit or n) for n in sizes]).injected
+                injected = run.stream.sizes(*[min(n, limit or n) for n in sizes]).injected
                 pools[run.stream.noise] = max(pools.get(run.stream.noise, 0), injected)
         if of_encoder:
             noise = tuple(pools.items())

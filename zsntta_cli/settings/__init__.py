@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from typing import NamedTuple
 
 from zsntta_cli.errors import SettingsError, short, unknown
 from zsntta_cli.settings.options import Range, Settings, option, option_name
@@ -239,6 +240,15 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
     return name, (concentration,)
 
 
+class StreamSizes(NamedTuple):
+    """The numbers of samples in a stream."""
+
+    wanted: int  # OOD samples that give the noise ratio, or that a list names
+    ood: int  # those that take part: fewer where a small set caps the ratio
+    tests: int  # ID and OOD samples, to the limit
+    injected: int  # noise images beside them
+
+
 @dataclass(frozen=True)
 class StreamSettings(Settings):
     """The items of a stream and their order (see simulation/stream.py)."""
@@ -291,6 +301,22 @@ class StreamSettings(Settings):
         if isinstance(self.ratio, str):
             object.__setattr__(self, "ratio", parse_ratio(self.ratio))
         super().__post_init__()
+
+    def sizes(self, n_id: int, n_ood: int, listed: int | None = None) -> StreamSizes:
+        """The sizes of the stream over n_id ID and n_ood OOD images.
+
+        `listed` is the number of OOD images, where they are not drawn.
+        """
+        if listed is not None:
+            wanted = ood = listed
+        else:
+            share = ood_share(self.ratio)
+            odds = round(share / (1 - share), 2) if self.rounded_odds else share / (1 - share)
+            wanted = n_ood if self.ratio == NATURAL else round(n_id * odds)
+            ood = min(wanted, n_ood) if self.ood_fill == "cap" else wanted
+        tests = n_id + ood if self.limit is None else min(n_id + ood, self.limit)
+        injected = 0 if self.noise == NO_NOISE else tests // self.noise_every
+        return StreamSizes(wanted, ood, tests, injected)
 
 
 @dataclass(frozen=True)

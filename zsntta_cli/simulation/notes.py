@@ -17,7 +17,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NATURAL, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, generic_of
-from zsntta_cli.simulation.stream import OOD, stream_sizes
+from zsntta_cli.simulation.stream import OOD
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
@@ -90,9 +90,7 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     stream, name, method = run.stream, run.method, METHODS[run.method]
     pair, listed = f"'{run.id_set}' and '{run.ood_set}'", sources.listed
     n_id, n_ood, n_noise = sources.sizes
-    wanted, _, tests, injected = stream_sizes(
-        stream, n_id, n_ood, len(listed.rows) if listed else None
-    )
+    wanted, _, tests, injected = stream.sizes(n_id, n_ood, len(listed.rows) if listed else None)
     if listed and listed.lacking:
         many, listing = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
         text = (

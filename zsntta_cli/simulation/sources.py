@@ -31,7 +31,7 @@ from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.items import ListedItems, read_items
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream, stream_sizes
+from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 
 MORE_TEXT, ITEMS = "more_text", "items"  # in digests
 _USUAL_WORDS = "wordnet"  # where several lists are cached: what NegLabel was published with
@@ -102,7 +102,7 @@ class Library:
             what = is_without if id_set.class_names else "no class names"
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
         files, listed = {ID: id_set}, None
-        if settings.ood_set and stream_sizes(stream, len(id_set), n_ood=1).wanted:
+        if settings.ood_set and stream.sizes(len(id_set), n_ood=1).wanted:
             files[OOD] = self.read(encoder, settings.ood_set)
             if stream.ood_items:
                 folder = Path(stream.ood_items)

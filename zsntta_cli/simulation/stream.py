@@ -13,7 +13,6 @@ by class, so that the share of noise is the same everywhere.
 import math
 import os
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +20,8 @@ from numpy.typing import NDArray
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import (
     DIRICHLET,
-    NATURAL,
-    NO_NOISE,
     PARTS,
     StreamSettings,
-    ood_share,
     parse_order,
     ratio_text,
 )
@@ -51,34 +47,6 @@ class Stream:
         return len(self.kind)
 
 
-class StreamSizes(NamedTuple):
-    """The numbers of samples in a stream."""
-
-    wanted: int  # OOD samples that give the noise ratio, or that a list names
-    ood: int  # those that take part: fewer where a small set caps the ratio
-    tests: int  # ID and OOD samples, to the limit
-    injected: int  # noise images beside them
-
-
-def stream_sizes(
-    settings: StreamSettings, n_id: int, n_ood: int, listed: int | None = None
-) -> StreamSizes:
-    """The sizes of the stream over n_id ID and n_ood OOD images.
-
-    `listed` is the number of OOD images, where they are not drawn.
-    """
-    if listed is not None:
-        wanted = ood = listed
-    else:
-        share = ood_share(settings.ratio)
-        odds = round(share / (1 - share), 2) if settings.rounded_odds else share / (1 - share)
-        wanted = n_ood if settings.ratio == NATURAL else round(n_id * odds)
-        ood = min(wanted, n_ood) if settings.ood_fill == "cap" else wanted
-    tests = n_id + ood if settings.limit is None else min(n_id + ood, settings.limit)
-    injected = 0 if settings.noise == NO_NOISE else tests // settings.noise_every
-    return StreamSizes(wanted, ood, tests, injected)
-
-
 def build_stream(
     settings: StreamSettings,
     n_id: int,
@@ -95,14 +63,14 @@ def build_stream(
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
     """
-    sizes = stream_sizes(settings, n_id, n_ood)
+    sizes = settings.sizes(n_id, n_ood)
     most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _BYTES
     if n_id + sizes.wanted > most and settings.ood_fill != "cap":
         raise SettingsError(
             f"ratio is {ratio_text(settings.ratio)}: with {n_id:,} ID samples that makes a stream "
             f"of {n_id + sizes.wanted:,} items, but this machine's memory holds at most {most:,}."
         )
-    if settings.ratio and not n_ood and stream_sizes(settings, n_id, 1).wanted:
+    if settings.ratio and not n_ood and settings.sizes(n_id, 1).wanted:
         raise SettingsError(
             f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set: add --ood NAME"
         )
@@ -124,7 +92,7 @@ def _inject(
     tests: Stream, settings: StreamSettings, n_noise: int, generator: np.random.Generator
 ) -> Stream:
     """Put noise images among the test samples: after every M-th, or at random places."""
-    count = stream_sizes(settings, len(tests), 0, listed=0).injected
+    count = settings.sizes(len(tests), 0, listed=0).injected
     if not count:
         return tests
     if not n_noise:
