@@ -17,7 +17,6 @@ from zsntta_cli.errors import unknown
 from zsntta_cli.report.forms import FORMS, in_form
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Row, Sheet
 from zsntta_cli.results import frame
-from zsntta_cli.results.compare import BEST, CLOSE, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.settings import StreamSettings, ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Judged, Metric, class_counts
@@ -154,8 +153,8 @@ def compared(
         else:
             values.append(row.value(column, metric.name))
         rivals.append(frame.NOTHING if row.advantage else values[-1])
-    for row, value, mark in zip(rows, values, marks(rivals, metric), strict=True):
-        kind = {BEST: Best, CLOSE: Close}.get(mark, str)
+    for row, value, mark in zip(rows, values, frame.marks(rivals, metric), strict=True):
+        kind = {frame.BEST: Best, frame.CLOSE: Close}.get(mark, str)
         found.append((row, value, kind(metric.text(value.mean, value.std))))
     return found
 

@@ -30,7 +30,7 @@ from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.store import Keeping, keeper, kept_before
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
-from zsntta_cli.settings.options import check, check_choice
+from zsntta_cli.settings.options import check_choice
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key
 from zsntta_cli.simulation.simulator import Simulator
@@ -63,7 +63,8 @@ class Runner:
 
     def __post_init__(self) -> None:
         check_choice("engine", self.engine, ENGINES)
-        check(self.jobs is None or self.jobs >= 1, f"jobs is {self.jobs}, must be 1 or more.")
+        if self.jobs is not None and self.jobs < 1:
+            raise SettingsError(f"jobs is {self.jobs}, must be 1 or more.")
 
     def run(
         self, runs: Sequence[RunSettings], found: dict[RunSettings, Record] | None = None

@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 from kept import kept_run
 from scipy.stats import ttest_rel
 
-from zsntta_cli.results.compare import BEST, CLOSE, LEVEL, holm, marks, paired_t_test
-from zsntta_cli.results.frame import NOTHING, fold, tables
+from zsntta_cli.results.frame import (
+    BEST,
+    CLOSE,
+    LEVEL,
+    NOTHING,
+    fold,
+    holm,
+    marks,
+    paired_t_test,
+    tables,
+)
 from zsntta_cli.simulation.metrics import METRICS
 
 ACC_H, FPR95 = METRICS["acc_h"], METRICS["fpr95"]
