@@ -130,7 +130,8 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     if not method.decides:
         text = f"{name} gives a score but no decision: --report ood shows how well it ranks."
         yield RunNote(UNDECIDED, name, text)
-    more = generic_of(sources.id_set, run.prompt) if run.prompt in sources.id_set.texts else None
+    reads_generic = method.reads_generic and run.prompt in sources.id_set.texts
+    more = generic_of(sources.id_set, run.prompt) if reads_generic else None
     has_generic = more is not None and more.generic is not None
     if phrase := run.options.note(has_generic, more is not None and more.is_level_known):
         yield RunNote("method", name, f"{name} {phrase}.")
