@@ -143,7 +143,7 @@ def with_value(index, value, dtype=np.float16):
        ({"generic": np.ones(4) / 2}, "generic_text is"),
        ({"kind": "thing"}, "its kind is 'thing'"),
        ({"encoder": {"model": 3, "logit_scale": 1}}, "model is not a text"),
-       ({"source": {"images": "6"}}, "images is not a complete number"),
+       ({"source": {"images": "6"}}, "images is not a whole number"),
        ({"sample_ids": ["a"]}, "1 sample ids for 6 features"),
        ({"labels": np.array([0, 1, 2, -1, 0, 0], np.int32)}, "a label has no class name"),
        ({"labels": np.full(6, -2, np.int32)}, "has the label -2")],
