@@ -87,8 +87,8 @@ _HAZE = np.float32(0.85)  # what faded pictures fade to
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
-# Nothing is handwritten but the digits that the training draws.
-_STYLE_WEIGHTS = {style: 1.0 for style in STYLES if style != "handwritten"} | {"plain": 3.0}
+# Only the digits that the training draws are handwritten.
+_STYLE_WEIGHTS = dict.fromkeys(STYLES, 1.0) | {"plain": 3.0, "handwritten": 0.0}
 
 
 @dataclass(frozen=True)
