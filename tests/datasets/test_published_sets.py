@@ -194,6 +194,7 @@ WRONG = [  # what is changed of a set, None where a file is gone; what is said
     ("cifar10", {"cifar-10-batches-py/test_batch": None},
      "there is no .*test_batch; .* has batches"),
     ("svhn", {"svhn/test_32x32.mat": b"<html>"}, "incomplete in .*: expected svhn/"),
+    ("svhn", {"svhn/test_32x32.mat": b"MATLAB 7.3".ljust(124) + b"\0\2IM"}, "again with -v7"),
     ("cub200", {f"{CUB}image_class_labels.txt": lines("7 10", "2 1")}, "is incomplete"),
     ("cub200", {f"{CUB}images/002.Laysan_Albatross/Laysan_1.jpg": None},
      "1 of 3 images are missing, such as .*Laysan_1.jpg"),
