@@ -1,7 +1,7 @@
 """CMA, "Concept Matching with Agent for Out-of-Distribution Detection", arXiv 2405.16766.
 
-Texts that fit any image ("a photo of a thing.") stand beside the classes in the softmax. They are
-repeated in turn until there are k C of them; the ID score is the largest probability of a class.
+Texts that fit any image ("a photo of a thing.") are added to the classes in the softmax. They are
+repeated until there are k C of them. The ID score is the largest probability of a class.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from zsntta_cli.settings.options import count, option
 
 
 class CMA(Method):
-    """CMA, arXiv 2405.16766: neutral texts stand beside the classes in the softmax."""
+    """CMA, arXiv 2405.16766: neutral texts compete with the classes in the softmax."""
 
     @dataclass(frozen=True)
     class Settings(MethodSettings):

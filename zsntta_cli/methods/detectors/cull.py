@@ -1,26 +1,26 @@
 """Cull: our noise detector, which needs no labels, no learning rate and no injected noise.
 
 The frozen model's doubt about a single image is unreliable, but what doubtful images have in common
-is not: the mean doubtful image less the mean image is a direction w, along which noise of another
-kind lies far out. That direction counts as far as it agrees with the single image. And the logits
-have an absolute level: CLIP is trained so that a fitting text stands some nats above any other, so
-an image for which no class does so shows none of them, whatever else the stream holds. (The nearest
+is not: the mean doubtful image minus the mean image is a direction w, along which noise of another
+kind lies far out. That direction counts as far as it agrees with the single image. The logits also
+have an absolute level: CLIP is trained so that a fitting text scores some nats above any other, so
+an image for which no class does so shows none of them, whatever else is in the stream. (The nearest
 published ideas are ETLT, arXiv 2207.08210, and RTL, CVPR 2024, which regress an OOD score on the
-features of a test set and rank by the fit.) The equations have the numbers of docs/detector.md, and
-every logit l is by how much more a class's text fits an image than any text does,
-where the level of the encoder is known:
+features of a test set and rank by the fit.) The equations are numbered as in docs/detector.md. If
+the level of the encoder is known, a logit l is by how much better a class's text fits an image than
+any text does:
 
-    1  q = (mean_c - l_c) / sd_c, of the chosen class c        `Views`, `Cull._views`
+    1  q = (mean_c - l_c) / sd_c, for the chosen class c       `Views`, `Cull._views`
     2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Cull._views`
     3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
-    4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Cull._rule`, `rare`
+    4  tau, from Otsu's and ZS-CLIP's shares of noise      `Cull._rule`, `rare`
     5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
     6  e = log mean_c exp(l_c), noise iff e < level            `any_text`, `Cull._seen`
 
 An image is flagged iff e < level or s > tau. It is decided by itself and by what was learned before
-its block, so items may come one by one. A block and not an item is learned at once because
-thresholds are quantiles of the ring, which has to be sorted. The views of an item in the ring are
-those by which it was decided.
+its block, so items may come one by one. Items are learned in blocks because thresholds are
+quantiles of the ring, which has to be sorted. The views of an item in the ring are those by which
+it was decided.
 """
 
 from dataclasses import dataclass

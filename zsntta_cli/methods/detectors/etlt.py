@@ -5,8 +5,8 @@ and the fitted value is the noise score. The threshold is the exact Otsu split o
 ETLT sees all items before it decides on any: it is a reference for online methods such as cull.
 
 Our choices are features of unit norm, an intercept, a very small ridge penalty, which allows more
-dims than items, and one split for the stream. Injected noise enters neither fit nor split, as in
-cull.
+dimensions than items, and one split for the stream. Injected noise enters neither fit nor split,
+as in cull.
 """
 
 from dataclasses import dataclass
