@@ -13,7 +13,7 @@ any text does:
     1  q = (mean_c - l_c) / sd_c, for the chosen class c       `Views`, `Cull._views`
     2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Cull._views`
     3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
-    4  tau, from Otsu's and ZS-CLIP's shares of noise      `Cull._rule`, `rare`
+    4  tau, from Otsu's and ZS-CLIP's shares of noise          `Cull._rule`, `rare`
     5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
     6  e = log mean_c exp(l_c), noise iff e < level            `any_text`, `Cull._seen`
 
