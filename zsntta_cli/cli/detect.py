@@ -188,6 +188,10 @@ def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
     from zsntta_cli.detection.inputs import check_method
 
     check_method(method)
+    if plain := next((text for text in texts if "=" not in text), ""):
+        raise SettingsError(
+            f"set is '{plain}', must be NAME=VALUE. For a cached set, type --cached {plain}."
+        )
     of_all, own = single_settings(texts)
     if others := [name for name in own if name != method]:
         raise SettingsError(f"--set names {others[0]}, but the method is {method}.")
