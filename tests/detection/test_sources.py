@@ -117,13 +117,13 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("none", r"there is no none\."),
-        ("x*.png", r"there is no x\*\.png"),
+        ("none", r"there is no file or folder none\."),
+        ("x*.png", r"there is no file or folder x\*\.png"),
         ("empty.txt", "names no image: must have one path per line"),
         ("cut.tar", "is not a complete .tar archive"),
         ("only-notes.zip", "no image in only-notes.zip"),
-        ("x" * 5000, "there is no xxx"),
-        ("a\0b", "there is no a"),
+        ("x" * 5000, "there is no file or folder xxx"),
+        ("a\0b", "there is no file or folder a"),
     ],
 )
 def test_a_wrong_path_is_one_line(here, given, said):

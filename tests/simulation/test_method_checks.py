@@ -112,5 +112,5 @@ def test_a_class_is_checked_as_it_is_and_the_list_of_methods_stays():
     found = {result.check: result for result in zsntta_cli.check_method(peeking)}
     assert failing(found) == {"another future"}
     assert METHODS.data == before
-    with pytest.raises(SettingsError, match="no class of a Method"):
+    with pytest.raises(SettingsError, match="is not a Method"):
         zsntta_cli.check_method(PlainSettings)
