@@ -99,6 +99,10 @@ def detect(
     """
     named = {"--classes": classes, "--classes-file": classes_file, "--class-photos": class_photos}
     given = [name for name, value in named.items() if value is not None]
+    if plain := next((text for text in own or () if "=" not in text), ""):
+        raise SettingsError(
+            f"set is '{plain}', must be NAME=VALUE. For a cached set, type --cached {plain}."
+        )
     if not (given or cached):
         raise SettingsError(
             "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
@@ -188,10 +192,6 @@ def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
     from zsntta_cli.detection.inputs import check_method
 
     check_method(method)
-    if plain := next((text for text in texts if "=" not in text), ""):
-        raise SettingsError(
-            f"set is '{plain}', must be NAME=VALUE. For a cached set, type --cached {plain}."
-        )
     of_all, own = single_settings(texts)
     if others := [name for name in own if name != method]:
         raise SettingsError(f"--set names {others[0]}, but the method is {method}.")
