@@ -77,9 +77,10 @@ bench: $(VENV)/.dev
 	$(if $(OLD),$(BIN)/python benchmarks/beside.py --old $(OLD))
 	$(BIN)/python benchmarks/live.py
 
-# The small changes of five modules that no test of theirs notices: two hours on one core.
+# The small changes of five modules that no test of theirs notices: two hours on one core (JOBS=N: on N).
+JOBS ?= 1
 mutants: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py
+	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py --jobs $(JOBS)
 
 $(VENV)/.installed: pyproject.toml
 	@test -e $@ || echo "$(FETCHED)"

@@ -1,7 +1,7 @@
 """Mutation testing: the small changes of a module that the tests of its room do not notice.
 
     make mutants
-    python tools/mutants.py zsntta_cli/methods/threshold.py
+    python tools/mutants.py --jobs 8 zsntta_cli/methods/threshold.py
 
 A change is made in memory, never in a file: a fork imports the changed module and runs the tests of
 TESTS until one fails. A change that no test notices either lacks a test, or is none, as where two
@@ -194,41 +194,52 @@ def _test(path: str, tree: ast.Module, log: Path) -> int:
         os._exit(int(code))
 
 
-def _wait(process: int, seconds: float) -> int | None:
-    """How a process ended; None if it had to be killed after so many seconds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        ended, status = os.waitpid(process, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
+def _ended(process: int, end: float) -> bool | None:
+    """Whether its tests passed, once a process has ended or is killed at `end`; None before."""
+    ended, status = os.waitpid(process, os.WNOHANG)
+    if ended:
+        return os.waitstatus_to_exitcode(status) == 0
+    if time.monotonic() < end:
+        return None
     os.killpg(process, signal.SIGKILL)
     os.waitpid(process, 0)
-    return None
+    return False
 
 
 def _all(path: str) -> list[Change]:
     return changes(ast.parse((ROOT / path).read_text()))
 
 
-def survivors(path: str, folder: Path) -> Iterator[tuple[Change, bool]]:
-    """Each change of a module, and whether its tests pass with it."""
+def survivors(path: str, folder: Path, jobs: int) -> Iterator[tuple[Change, bool]]:
+    """Each change of a module, and whether its tests pass with it; so many at a time."""
     source = (ROOT / path).read_text()
     start = time.monotonic()
-    if _wait(_test(path, ast.parse(source), folder / "log"), 600) != 0:
+    process = _test(path, ast.parse(source), folder / "log")
+    while (passed := _ended(process, start + 600)) is None:
+        time.sleep(0.01)
+    if not passed:
         sys.exit(f"The tests fail without a change:\n{(folder / 'log').read_text()}")
     seconds = 10 + 5 * (time.monotonic() - start)  # what makes them endless is noticed
-    for i in range(len(_all(path))):
-        tree = ast.parse(source)
-        change = changes(tree)[i]
-        change.make()
-        yield change, _wait(_test(path, tree, folder / "log"), seconds) == 0
+    waiting, running = list(range(len(_all(path)))), dict[int, tuple[Change, float]]()
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            tree, i = ast.parse(source), waiting.pop(0)
+            change = changes(tree)[i]
+            change.make()
+            process = _test(path, tree, folder / f"log{i}")
+            running[process] = change, time.monotonic() + seconds
+        for process, (change, end) in [*running.items()]:
+            if (passed := _ended(process, end)) is not None:
+                del running[process]
+                yield change, passed
+        time.sleep(0.01)
 
 
 def main() -> None:
     """Print the changes that no test notices."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("modules", nargs="*", default=[*TESTS], metavar="MODULE")
+    parser.add_argument("--jobs", type=int, default=1, help="changes that are tried at a time")
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     known = tomllib.loads(KNOWN.read_text()) if KNOWN.exists() else {}
@@ -236,10 +247,11 @@ def main() -> None:
     for name in ("pytest", "hypothesis", "numpy", "scipy.stats", "sklearn.metrics", "open_clip"):
         importlib.import_module(name)
     missed = 0
-    for path in parser.parse_args().modules:
+    arguments = parser.parse_args()
+    for path in arguments.modules:
         count, alive = 0, list[Change]()
         with tempfile.TemporaryDirectory() as folder:
-            for change, survived in survivors(path, Path(folder)):
+            for change, survived in survivors(path, Path(folder), arguments.jobs):
                 count += 1
                 if survived and change.name not in known.get(path, {}):
                     alive.append(change)

@@ -54,6 +54,8 @@ def test_two_clusters_by_hand():
     assert online(np.array([0.1, 0.2, 0.8])).tolist() == [0.5, 0.11, 0.21]
     # {0.25 | 0.5, 0.75} and {0.25, 0.5 | 0.75} are equally good: the first one counts.
     assert OnlineThreshold(ThresholdSettings())(np.array([0.25, 0.5, 0.75]))[-1] == 0.26
+    # The last grid value is 0.99, as in the released code: none splits these two.
+    assert OnlineThreshold(ThresholdSettings())(np.array([0.995, 1.0]))[-1] == 0.5
 
 
 def test_long_streams_do_not_drift():
