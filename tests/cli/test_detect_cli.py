@@ -113,13 +113,6 @@ def test_rows_go_to_files_by_their_endings(pictures):
     assert json.loads(read[0]["top"]) == expected[0]["top"]
 
 
-def test_rows_as_parquet(pictures):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    expected = rows(pictures("detect", "pictures", *SHAPES))
-    assert pictures("detect", "pictures", *SHAPES, "--output", "rows.parquet").exit_code == 0
-    assert parquet.read_table("rows.parquet").to_pylist() == expected
-
-
 def test_copies_are_made_once_in_a_new_folder(pictures):
     before, run = photos_in(Path("pictures")), ("detect", "pictures", *SHAPES)
     result = pictures(*run, "--copy-to", "out")

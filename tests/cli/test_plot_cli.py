@@ -6,7 +6,7 @@ import pytest
 from kept import run_of
 from PIL import Image
 
-from zsntta_cli.cli.plot import KINDS
+from zsntta_cli.cli.report import KINDS
 from zsntta_cli.report import figures
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.store import RecordStore

@@ -32,11 +32,13 @@ COMMANDS = {
     ),
     "demo": ("Run", "demo.demo", "Compare methods offline, on the built-in sets."),
     "report": ("Inspect", "report.report", "Write kept results to an HTML page."),
-    "plot": ("Inspect", "plot.plot", "Draw a figure of kept results as PDF, SVG, PNG or CSV."),
-    "cite": ("Inspect", "cite.cite", "Print BibTeX for methods, sets and encoders."),
-    "encoders": ("Inspect", "datasets.encoders", "List encoders and download their weights."),
-    "datasets": ("Inspect", "datasets.app", "List, show, download and verify known data sets."),
-    "methods": ("Inspect", "methods.app", "List, show and check methods."),
+    "plot": ("Inspect", "report.plot", "Draw a figure of kept results as PDF, SVG, PNG or CSV."),
+    "cite": ("Inspect", "report.cite", "Print BibTeX for methods, sets and encoders."),
+    "encoders": ("Inspect", "available.encoders", "List encoders and download their weights."),
+    "datasets": (
+        "Inspect", "available.datasets", "List, show, download and verify known data sets."
+    ),
+    "methods": ("Inspect", "available.methods", "List, show and check methods."),
     "cache": ("Manage", "cache.app", "List, check, split, import, export and share features."),
     "records": ("Manage", "records.app", "List, export, import and remove kept results."),
 }  # fmt: skip

@@ -69,9 +69,12 @@ def command(
                 _check_outputs(typed)
                 given = dict[str, Any]()
                 for parameter, (kind, options) in groups.items():
-                    values = {name: typed[name] for name in options}
+                    values = {}
+                    for option in options:
+                        if typed[option] is not None or kind is not dict:
+                            values[option] = typed[option]
                     if kind is dict:
-                        given |= {n: value for n, value in values.items() if value is not None}
+                        given |= values
                     else:
                         given[parameter] = kind(**values) if kind else values[parameter]
                 function(**given)
@@ -114,20 +117,12 @@ def _check_outputs(typed: Mapping[str, Any]) -> None:
         for other, value in typed.items():
             for named in value if isinstance(value, list) else [value]:
                 text = str(named) if isinstance(named, str | Path) and other != name else ""
-                # NAME=PATH and a pattern name files, too
-                paths = text, text.partition("=")[2], *glob.glob(text if "*" in text else "")
-                if any(_is_same(output, path) for path in paths if path):
-                    raise SettingsError(
-                        f"--{name} {output} would replace {named}, which this command also names: "
-                        f"choose another file to write."
-                    )
-
-
-def _is_same(one: Path, other: str) -> bool:
-    try:
-        return os.path.samefile(one, os.path.expanduser(other))
-    except (OSError, ValueError):  # it is not there, or no path
-        return False
+                for path in (text, *glob.glob(text)):
+                    if os.path.exists(path) and os.path.samefile(output, path):
+                        raise SettingsError(
+                            f"--{name} {output} would replace {named}, which this command also "
+                            f"names: choose another file to write."
+                        )
 
 
 def usage(error: typer.TyperException, words: Mapping[str, Any]) -> str:

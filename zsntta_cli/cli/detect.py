@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,12 +24,137 @@ from zsntta_cli.errors import DatasetError, SettingsError, counted, printable, s
 from zsntta_cli.settings import MOST_MEGAPIXELS, ExtractSettings
 
 if TYPE_CHECKING:
+    from zsntta_cli.detection.run import Request
     from zsntta_cli.detection.sources import Photo
     from zsntta_cli.detection.verdicts import Row
+
+    Pairs = Sequence[tuple[Photo, Row]]
 
 FOUND = 3  # exit code of --fail-on-noise
 _images = partial(option, panel="Images and their classes")
 _decision, _result = partial(option, panel="Decision"), partial(option, panel="Result")
+
+
+@dataclass(frozen=True)
+class ImageOptions:
+    """Options that say which images are judged, and what their classes are."""
+
+    cached: str | None = _images(
+        None, "Cached set to judge instead of images.", metavar="SET", autocompletion=cached_sets
+    )
+    all_folders: bool = _images(
+        False, "Also read hidden folders, trash and thumbnails.", "--all-folders"
+    )
+    max_megapixels: float | None = _images(
+        None, f"Largest image to read; a larger one gets an error. [{MOST_MEGAPIXELS}]"
+    )
+    classes: str | None = _images(
+        None, "Names of your classes, such as cat,dog. Give this or one of the next two options."
+    )
+    classes_file: Path | None = _images(None, "File with the names of your classes, one per line.")
+    class_photos: Path | None = _images(
+        None, "Folder of example photos instead of names: DIR/<class>/ with 2 to 8 photos each."
+    )
+    prompt: str | None = _images(
+        None, "Template with one {}, or 'code' or 'paper'. [code, or the cached set's]"
+    )
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """Options that say how images are judged."""
+
+    method: str = _decision("cull", "Method that decides: zs-clip, adand or cull.")
+    own: Names = _decision(
+        None, "Setting of the method, such as cull-low=2.", "--set", metavar="NAME=VALUE"
+    )
+    flag: str | None = _decision(
+        None, "Share or number of images to call noise: 5% or 50. [the method decides]"
+    )
+    learn: Path | None = _decision(
+        None, "File of corrections from the review page: these images get your verdicts, and the "
+        "method learns from them for the others.",
+    )  # fmt: skip
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the method by --set, with one value each.
+
+        Raises:
+            SettingsError: a text is not NAME=VALUE, or names no setting of the method.
+        """
+        for text in self.own or ():
+            if "=" not in text:
+                raise SettingsError(
+                    f"set is '{text}', must be NAME=VALUE. For a cached set, type --cached {text}."
+                )
+        if not self.own:
+            return {}
+        from zsntta_cli.detection.inputs import check_method
+
+        check_method(self.method)
+        of_all, own = single_settings(self.own)
+        if others := own.keys() - {self.method}:
+            raise SettingsError(f"--set names {others.pop()}, but the method is {self.method}.")
+        return {**of_all, **own.get(self.method, {})}
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """Options that say where verdicts go."""
+
+    output: Path | None = _result(None, "File to write the verdicts to: .csv or .jsonl.")
+    only: Literal["noise", "unsure", "clean"] | None = _result(
+        None, "Keep only verdicts with this answer."
+    )
+    print0: bool = _result(
+        False, "Print only paths, each ending in NUL, for xargs -0.", "-0", "--print0"
+    )
+    copy_to: Path | None = _result(
+        None, "Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/ in a new folder DIR."
+    )
+    review: Path | None = _result(None, "HTML page to write, for viewing and correcting verdicts.")
+    fail_on_noise: bool = _result(
+        False, f"Exit with code {FOUND} if there is noise.", "--fail-on-noise"
+    )
+
+    def check(self) -> None:
+        """Refuse what could not be written in the end, before an image is judged.
+
+        Raises:
+            SettingsError: a file has another ending, or is inside the folder of copies.
+            StoreError: a folder is in the way.
+        """
+        if self.output or self.review:
+            from zsntta_cli.cli.output import PAGES, form_of
+            from zsntta_cli.report.verdicts import FORMS
+
+            form_of(self.output, FORMS)
+            form_of(self.review, PAGES, option="--review")
+        if not self.copy_to:
+            return
+        from zsntta_cli.report.verdict_folders import check_is_new
+
+        check_is_new(self.copy_to)
+        for name, file in (("--output", self.output), ("--review", self.review)):
+            if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(self.copy_to)):
+                raise SettingsError(
+                    f"{name} is inside {self.copy_to}, which --copy-to creates: choose a path "
+                    f"outside it."
+                )
+
+    def text(self, rows: "Sequence[Row]") -> bytes:
+        """Rows as standard output has them: paths; lines on a terminal, as JSON Lines elsewhere.
+
+        With a file of rows it has none.
+        """
+        from zsntta_cli.report.verdicts import json_lines, line
+
+        if self.print0:
+            return b"".join(os.fsencode(r["source"]) + b"\0" for r in rows if r["error"] is None)
+        if sys.stdout.isatty():
+            lines = (printable(line(row)) for row in rows if row["answer"] != "clean")
+            return "".join(f"{one}\n" for one in lines).encode()
+        return b"" if self.output else json_lines(rows)
 
 
 def detect(
@@ -37,57 +163,12 @@ def detect(
         None, "Files, folders, globs, archives, shards or lists (.txt, .csv); - reads paths from "
         "standard input.", metavar="IMAGES", show_default=False,
     ),
-    cached: str | None = _images(
-        None, "Cached set to judge instead of images.", metavar="SET", autocompletion=cached_sets
-    ),
-    all_folders: bool = _images(
-        False, "Also read hidden folders, trash and thumbnails.", "--all-folders"
-    ),
-    max_megapixels: float | None = _images(
-        None, f"Largest image to read; a larger one gets an error. [{MOST_MEGAPIXELS}]"
-    ),
-    classes: str | None = _images(
-        None, "Names of your classes, such as cat,dog. Give this or one of the next two options."
-    ),
-    classes_file: Path | None = _images(
-        None, "File with the names of your classes, one per line."
-    ),
-    class_photos: Path | None = _images(
-        None, "Folder of example photos instead of names: DIR/<class>/ with 2 to 8 photos each."
-    ),
-    prompt: str | None = _images(
-        None, "Template with one {}, or 'code' or 'paper'. [code, or the cached set's]"
-    ),
+    images: ImageOptions,
     encoder: EncoderOptions,
     device: str = option("auto", "Device: auto, cpu, cuda, cuda:1 …"),
     features_dir: Path = FEATURES_DIR,
-    method: str = _decision("cull", "Method that decides: zs-clip, adand or cull."),
-    own: Names = _decision(
-        None, "Setting of the method, such as cull-low=2.", "--set", metavar="NAME=VALUE"
-    ),
-    flag: str | None = _decision(
-        None, "Share or number of images to call noise: 5% or 50. [the method decides]"
-    ),
-    learn: Path | None = _decision(
-        None, "File of corrections from the review page: these images get your verdicts, and the "
-        "method learns from them for the others.",
-    ),
-    output: Path | None = _result(
-        None, "File to write the verdicts to: .csv, .jsonl or .parquet."
-    ),
-    only: Literal["noise", "unsure", "clean"] | None = _result(
-        None, "Keep only verdicts with this answer."
-    ),
-    print0: bool = _result(
-        False, "Print only paths, each ending in NUL, for xargs -0.", "-0", "--print0"
-    ),
-    copy_to: Path | None = _result(
-        None, "Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/ in a new folder DIR."
-    ),
-    review: Path | None = _result(None, "HTML page to write, for viewing and correcting verdicts."),
-    fail_on_noise: bool = _result(
-        False, f"Exit with code {FOUND} if there is noise.", "--fail-on-noise"
-    ),
+    decision: DecisionOptions,
+    result: ResultOptions,
 ) -> None:  # fmt: skip
     """Find images that belong to none of your classes.
 
@@ -97,139 +178,102 @@ def detect(
 
     [bold]zsntta detect photos --classes cat,dog --learn corrections.jsonl[/bold]
     """
-    named = {"--classes": classes, "--classes-file": classes_file, "--class-photos": class_photos}
-    given = [name for name, value in named.items() if value is not None]
-    if plain := next((text for text in own or () if "=" not in text), ""):
-        raise SettingsError(
-            f"set is '{plain}', must be NAME=VALUE. For a cached set, type --cached {plain}."
-        )
-    if not (given or cached):
-        raise SettingsError(
-            "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
-        )
-    if len(given) > 1:
-        raise SettingsError(f"{' and '.join(given)} are both given: choose one.")
-    if class_photos and prompt is not None:
-        raise SettingsError(
-            "--prompt applies to class names, and --class-photos has none: omit one of the two."
-        )
-    if max_megapixels is not None and not max_megapixels > 0:
-        raise SettingsError(f"--max-megapixels is {max_megapixels:g}, must be above 0.")
+    request = _request(tuple(sources or ()), images, decision)
     from zsntta_cli.datasets.decoding import limited_to
     from zsntta_cli.detection.corrections import Corrected, read_corrections
     from zsntta_cli.detection.encoding import Encoding
-    from zsntta_cli.detection.names import read_classes, typed_classes
-    from zsntta_cli.detection.run import Request, detect_run
+    from zsntta_cli.detection.run import detect_run
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.verdicts import SHOWN, Facts, draw, summary
 
-    _check_outputs(output, review, copy_to)
-    names = read_classes(classes_file) if classes_file else ()
-    names = names if classes is None else typed_classes(classes)
-    if classes and len(names) == 1 and " " in names[0]:
-        say(f"note: '{short(names[0])}' is one class: commas separate names.", err=True)
-    request = Request(
-        sources=tuple(sources or ()), set_name=cached, all_folders=all_folders, classes=names,
-        class_photos=class_photos, prompt=prompt, method=method,
-        settings=_settings(method, own) if own else {}, flag=flag,
-    )  # fmt: skip
-    corrected = Corrected(read_corrections(learn)) if learn else None
+    result.check()
+    corrected = Corrected(read_corrections(decision.learn)) if decision.learn else None
     reporter, workers = ConsoleReporter(), ExtractSettings().workers
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
-    with encoding.store, limited_to(max_megapixels):
+    with encoding.store, limited_to(images.max_megapixels):
         run = detect_run(request, encoding, corrected)
         pairs: list[tuple[Photo, Row]] = []
         # On a terminal, a table at the end, or lines as images are decided on arrival.
-        has_table = not print0 and not request.on_arrival and sys.stdout.isatty()
+        has_table = not result.print0 and not request.on_arrival and sys.stdout.isatty()
         is_whole, is_read = True, True  # all images; by somebody, on standard output
         try:
             for photos, decided in run.batches():
                 pairs += zip(photos, decided, strict=True)
-                wanted_rows = [row for row in decided if only in (None, row["answer"])]
-                if is_read and not has_table:
-                    try:
-                        typer.echo(_text(wanted_rows, print0, bool(output)), nl=False)
-                    except BrokenPipeError:  # whoever closes it early has seen enough
-                        drop_unwritten()
-                        is_read = False
-                        if not (output or copy_to or review):
-                            raise typer.Exit(0) from None
+                if has_table or not is_read:
+                    continue
+                shown = [row for row in decided if result.only in (None, row["answer"])]
+                try:
+                    typer.echo(result.text(shown), nl=False)
+                except BrokenPipeError:  # whoever closes it early has seen enough
+                    drop_unwritten()
+                    is_read = False
+                    if not (result.output or result.copy_to or result.review):
+                        raise typer.Exit(0) from None
         except KeyboardInterrupt:  # what was decided on arrival stays decided
             if not request.on_arrival:
                 raise
             is_whole = False
         facts, rows = Facts.of(run), [row for _, row in pairs]
-        wanted = [pair for pair in pairs if only in (None, pair[1]["answer"])]
-        if output:
+        wanted = [pair for pair in pairs if result.only in (None, pair[1]["answer"])]
+        if result.output:
             from zsntta_cli.report.verdicts import write_rows
 
-            write_rows(output, [row for _, row in wanted])
-        if copy_to:
+            write_rows(result.output, [row for _, row in wanted])
+        if result.copy_to:
             from zsntta_cli.report.verdict_folders import copy_photos
 
-            copy_photos(copy_to, wanted, run.detector.names, reporter)
-        if review:
+            copy_photos(result.copy_to, wanted, run.detector.names, reporter)
+        if result.review:
             from zsntta_cli.report.review.review import write_review
 
-            write_review(review, pairs, run.detector.names, facts)
+            write_review(result.review, pairs, run.detector.names, facts)
     table = draw(row for _, row in wanted) if has_table else ""
     typer.echo(table, nl=False)
-    shown = SHOWN if table else 0
-    for line in (*summary(rows, facts, shown), *(corrected.notes() if corrected else ())):
-        say(line, err=True)
+    notes = corrected.notes() if corrected else ()
+    for text in (*summary(rows, facts, SHOWN if table else 0), *notes):
+        say(text, err=True)
     if not is_whole:
         raise KeyboardInterrupt
     if all(row["error"] is not None for row in rows):
-        images = counted(len(rows), "image")
-        why = f"{images} could not be read" if rows else "there were no images"
+        what = counted(len(rows), "image")
+        why = f"{what} could not be read" if rows else "there were no images"
         raise DatasetError(f"nothing was judged: {why}.")
-    if fail_on_noise and any(row["noise"] for row in rows):
+    if result.fail_on_noise and any(row["noise"] for row in rows):
         raise typer.Exit(FOUND)
 
 
-def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Settings of the method by --set, of which a detector has one value each."""
-    from zsntta_cli.detection.inputs import check_method
+def _request(
+    sources: tuple[str, ...], images: ImageOptions, decision: DecisionOptions
+) -> "Request":
+    """What is to be judged, how, and as which classes.
 
-    check_method(method)
-    of_all, own = single_settings(texts)
-    if others := [name for name in own if name != method]:
-        raise SettingsError(f"--set names {others[0]}, but the method is {method}.")
-    return {**of_all, **own.get(method, {})}
-
-
-def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | None) -> None:
-    """Refuse what could not be written in the end, before an image is judged."""
-    if output or review:
-        from zsntta_cli.cli.output import PAGES, form_of
-        from zsntta_cli.report.verdicts import FORMS, check_form
-
-        form_of(output, FORMS)
-        form_of(review, PAGES, option="--review")
-        if output:
-            check_form(output)
-    if copy_to:
-        from zsntta_cli.report.verdict_folders import check_is_new
-
-        check_is_new(copy_to)
-        for name, file in (("--output", output), ("--review", review)):
-            if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(copy_to)):
-                raise SettingsError(
-                    f"{name} is inside {copy_to}, which --copy-to creates: choose a path outside "
-                    f"it."
-                )
-
-
-def _text(rows: "Sequence[Row]", print0: bool, has_file: bool) -> bytes:
-    """Rows as standard output has them: paths; lines on a terminal, as JSON Lines elsewhere.
-
-    With a file of rows it has none.
+    Raises:
+        SettingsError: options exclude each other, or one that is needed is missing.
     """
-    from zsntta_cli.report.verdicts import json_lines, line
+    classes, file, photos = images.classes, images.classes_file, images.class_photos
+    named = {"--classes": classes, "--classes-file": file, "--class-photos": photos}
+    given = [name for name, value in named.items() if value is not None]
+    settings = decision.settings()
+    if not (given or images.cached):
+        raise SettingsError(
+            "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
+        )
+    if len(given) > 1:
+        raise SettingsError(f"{' and '.join(given)} are both given: choose one.")
+    if photos and images.prompt is not None:
+        raise SettingsError(
+            "--prompt applies to class names, and --class-photos has none: omit one of the two."
+        )
+    if images.max_megapixels is not None and not images.max_megapixels > 0:
+        raise SettingsError(f"--max-megapixels is {images.max_megapixels:g}, must be above 0.")
+    from zsntta_cli.detection.names import read_classes, typed_classes
+    from zsntta_cli.detection.run import Request
 
-    if print0:
-        return b"".join(os.fsencode(r["source"]) + b"\0" for r in rows if r["error"] is None)
-    if sys.stdout.isatty():
-        lines = (printable(line(row)) for row in rows if row["answer"] != "clean")
-        return "".join(f"{one}\n" for one in lines).encode()
-    return b"" if has_file else json_lines(rows)
+    names = read_classes(file) if file else () if classes is None else typed_classes(classes)
+    if classes and len(names) == 1 and " " in names[0]:
+        say(f"note: '{short(names[0])}' is one class: commas separate names.", err=True)
+    return Request(
+        sources=sources, set_name=images.cached, all_folders=images.all_folders, classes=names,
+        class_photos=photos, prompt=images.prompt, method=decision.method, settings=settings,
+        flag=decision.flag,
+    )  # fmt: skip

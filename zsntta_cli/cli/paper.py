@@ -1,6 +1,6 @@
 """`zsntta paper`: the paper's tables and figures, measured and compared."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.measuring import Measuring
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.progress import Reporter
+    from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.runs import RunSettings
 
 _measured = partial(option, None, panel="What to measure")
@@ -145,27 +146,22 @@ def paper(
     """
     listed = list(TABLES.values()) if name is None else tables_with(name)
     tables, figures = ([], []) if listed else parse_names(name or "")
-    if published and everything:
+    if everything and published:
         raise SettingsError("--published shows the paper's numbers of named tables: omit --all.")
     if everything and name is not None:
         raise SettingsError(f"--all takes all tables: omit '{name}'.")
-    of_tables = {
-        " --extract": extract, " --published": published,
-        "": form not in (None, TABLE) or output,
-    }  # fmt: skip
-    for typed, given in of_tables.items():
-        if given and listed and not everything:
-            what = typed.strip() or "--format and --output"
-            raise SettingsError(f"{what} without a table: name it, as in zsntta paper 2{typed}.")
-    if everything:
-        tables = listed
-    written = TABLE if figures or everything else TableOutput(form, output).form or TABLE
+    if listed and not everything:
+        own = "--format and --output" * (form not in (None, TABLE) or output is not None)
+        if what := "--extract" * extract or "--published" * published or own:
+            example = f"zsntta paper 2 {what}" if what != own else "zsntta paper 2"
+            raise SettingsError(f"{what} without a table: name it, as in {example}.")
     if figures:
         if form or (output and (tables or len(figures) > 1)):
             raise SettingsError(
                 "--format is for tables, and --output for one figure, whose format is the ending."
             )
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
+    written = TABLE if figures or everything else TableOutput(form, output).form or TABLE
     if published:
         if encoder.given:
             raise SettingsError(
@@ -174,7 +170,7 @@ def paper(
         _show_published(tables, figures, written, output)
         return
     wishes, keeping = rows.wishes(store.features_dir, encoder), store.keeping()
-    if wishes.methods and not tables:
+    if wishes.methods and not (tables or everything):
         raise SettingsError(
             "--method adds rows to tables: name one, as in zsntta paper 2 --method tda."
         )
@@ -195,23 +191,14 @@ def paper(
         if extract:
             _extract(runs, wishes, machine, None if dry_run else reporter)
         if dry_run:
-            from zsntta_cli.paper.figures import GRADIENTS
-            from zsntta_cli.simulation.tuned import live_among
-
-            images = set() if live else live_among(wishes.root, runs)
-            if images:
-                say(f"{len(images):,} more runs are live: add --live to run them.")
-            runs = [run for run in runs if run not in images]
-            keeping = replace(keeping, gradients=not {*GRADIENTS}.isdisjoint(figures))
             line = command_line().replace(" --dry-run", "") + " --extract" * (not extract)
             way = line if name or everything else "zsntta extract --paper"
-            say_foresight(wishes.root, runs, keeping, ctx.params, way)
+            _foresee(runs, wishes, keeping, figures, live, ctx.params, way)
             return
-    from zsntta_cli.paper.measuring import Measuring, way_to_make
+    from zsntta_cli.paper.measuring import Measuring
     from zsntta_cli.results.runner import Runner
 
-    machine = replace(machine, weights=encoder.choice().file)
-    by = machine if live else None
+    by = replace(machine, weights=encoder.choice().file) if live else None
     runner = Runner(wishes.root, jobs.jobs, jobs.engine, by, reporter, keeping)
     measuring = Measuring(wishes, runner, keeping, live)
     is_measured = True
@@ -226,18 +213,45 @@ def paper(
         else:
             _show(tables, figures, measuring, written, output)
     finally:
-        if missing := measuring.missing:
-            files = counted(sum(map(len, missing.values())), "feature file")
-            line = f"note: {files} missing: {way_to_make(missing, wishes.root)}"
-            say(completed(line, ctx.params), err=True)
-        if left := len(measuring.left_out):
-            say(f"note: {counted(left, 'live run')} left out: add --live to include them", err=True)
-        for run, reason in measuring.failures.items():
-            say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
+        _say_left_out(measuring, ctx.params)
     if measuring.is_unfinished:  # ends as Ctrl-C does, once the results up to it are out
         raise KeyboardInterrupt
     if not is_measured:
         raise typer.Exit(1)
+
+
+def _foresee(
+    runs: "Sequence[RunSettings]",
+    wishes: "Wishes",
+    keeping: "Keeping",
+    figures: Sequence[int],
+    live: bool,
+    typed: Mapping[str, Any],
+    way: str,
+) -> None:
+    """Say which runs are kept, to do, or without features, and the way to get these."""
+    from zsntta_cli.paper.figures import GRADIENTS
+    from zsntta_cli.simulation.tuned import live_among
+
+    if not live and (images := live_among(wishes.root, runs)):
+        say(f"{len(images):,} more runs are live: add --live to run them.")
+        runs = [run for run in runs if run not in images]
+    keeping = replace(keeping, gradients=not {*GRADIENTS}.isdisjoint(figures))
+    say_foresight(wishes.root, runs, keeping, typed, way)
+
+
+def _say_left_out(measuring: "Measuring", typed: Mapping[str, Any]) -> None:
+    """Say what tables and figures lack: features, live runs, runs that failed."""
+    from zsntta_cli.paper.measuring import way_to_make
+
+    if missing := measuring.missing:
+        files = counted(sum(map(len, missing.values())), "feature file")
+        line = f"note: {files} missing: {way_to_make(missing, measuring.wishes.root)}"
+        say(completed(line, typed), err=True)
+    if left := len(measuring.left_out):
+        say(f"note: {counted(left, 'live run')} left out: add --live to include them", err=True)
+    for run, reason in measuring.failures.items():
+        say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
 
 
 def _extract(

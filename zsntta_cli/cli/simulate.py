@@ -1,7 +1,7 @@
 """`zsntta simulate`: methods on streams of cached features."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -27,71 +27,132 @@ from zsntta_cli.settings import RAY, LiveSettings
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
+    from zsntta_cli.report.tables import View
+    from zsntta_cli.results.grid import Grid
     from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.runs import RunSettings
 
 CLASSES = "classes"  # a report of one run
-_SCORES = {".csv": "csv"}
 _wanted = partial(option, None, panel="What to run")
 _result = partial(option, panel="Output")
 
 
-def simulate(
-    *,
-    ctx: typer.Context,
+@dataclass(frozen=True)
+class RunOptions:
+    """Options that say what is run: lists, of which all combinations are, or recorded runs."""
+
     method: Names = _wanted(
         "Methods, such as adand,tda, or 'all' but live ones. zsntta methods lists them.",
         reader=names, autocompletion=known_methods,
-    ),
+    )  # fmt: skip
     id_set: Names = _wanted(
         "ID set. [cifar10; with tiny, shapes]", "--id", reader=names, autocompletion=cached_sets
-    ),
+    )
     ood_set: Names = _wanted(
         "OOD set, or 'all' for every cached one. [the cached partners]", "--ood", reader=names,
         autocompletion=cached_sets,
-    ),
+    )  # fmt: skip
     preset: Names = _wanted(
         f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]", reader=names
-    ),
+    )
     prompt: Names = _wanted(
         "Cached template, or 'code', 'clip-80' or a prompt file's name. [the set's]",
         metavar="TEMPLATE",
-    ),
+    )
     own: Names = _wanted(
         "Setting of every method that has it, such as warmup=5,10, or of one, such as tda.shift=3. "
         "zsntta methods show NAME lists them. All methods have these (docs/streams.md): "
         f"{', '.join(RARE)}.",
         "--set", metavar="NAME=VALUE",
-    ),
+    )  # fmt: skip
     record: Path | None = _wanted(
         "File of JSON records whose runs to repeat; old and new results are compared.", "--from"
-    ),
-    jobs: JobOptions,
-    encoder: EncoderOptions,
-    store: KeepingOptions,
+    )
+
+    def grid(self, encoder: EncoderOptions, settings: Mapping[str, Any]) -> "Grid":
+        """The runs of all combinations.
+
+        Raises:
+            SettingsError: no method is named, or a setting is wrong.
+        """
+        from zsntta_cli.results.grid import Grid
+
+        of_methods, of_one = method_settings(self.own)
+        if not self.method:
+            raise SettingsError(
+                "specify what to run: --method NAME, such as adand, or all; zsntta methods lists "
+                "them."
+            )
+        return Grid(
+            self.method, encoder.choice(), self.id_set or (), self.ood_set or (),
+            self.prompt or (), self.preset or (), {**settings, **of_methods}, of_one,
+        )  # fmt: skip
+
+    def recorded(self, encoder: EncoderOptions, settings: Mapping[str, Any]) -> "Sequence[Record]":
+        """The records whose runs are repeated.
+
+        Raises:
+            SettingsError: other options say what is run, too.
+            StoreError: the file holds no records.
+        """
+        from zsntta_cli.results.repeating import recorded_runs
+
+        assert self.record
+        own = {"id": self.id_set, "ood": self.ood_set, "set": self.own}
+        others = {"method": self.method, "preset": self.preset, "prompt": self.prompt, **own}
+        given = [name for name, value in {**others, **encoder.given, **settings}.items() if value]
+        if given:
+            name = given[0].replace("_", "-")
+            raise SettingsError(f"--from repeats the runs of its records: omit --{name}.")
+        return recorded_runs(self.record)
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """Options that say what the table of results shows."""
+
     report: Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"] = _result(
         "accuracy",
         "Contents of the table: accuracy, ood, flags, open-set, calibration, or classes for one "
         "run with a row per class.", metavar="NAME",
-    ),
+    )  # fmt: skip
     spread: Literal["seeds", "sets"] = _result(
         "seeds", "± of an average: its own over seeds, or the mean of the sets' ±, as in the paper."
-    ),
+    )
     columns: Names = _result(
         None, "Metrics to show instead of the report's, such as acc_h,auroc.", reader=texts
-    ),
+    )
     aggregate: bool = _result(
         False, "In csv and json, write the table's means and averages instead of the runs.",
         "--aggregate",
-    ),
+    )  # fmt: skip
+
+    def view(self) -> "View":
+        """What tables show.
+
+        Raises:
+            SettingsError: there is no metric of that name.
+        """
+        from zsntta_cli.report.tables import View
+
+        metrics, command = tuple(self.columns or ()), command_line()
+        return View(self.report, self.spread, metrics, aggregate=self.aggregate, command=command)
+
+
+def simulate(
+    *,
+    ctx: typer.Context,
+    what: RunOptions,
+    jobs: JobOptions,
+    encoder: EncoderOptions,
+    store: KeepingOptions,
+    shown: ViewOptions,
     table: TableOutput,
-    scores: Path | None = _result(
-        None, "CSV file to write the items of a single run to."
-    ),
+    scores: Path | None = _result(None, "CSV file to write the items of a single run to."),
     dry_run: bool = DRY_RUN,
     live: LiveSettings,
     **settings: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Run methods on streams of cached features.
 
     [bold]zsntta simulate --model tiny --method zs-clip,adand --ood glyphs[/bold]
@@ -106,105 +167,72 @@ def simulate(
     of several seeds are shown as mean ± standard deviation.
     """
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.tables import View, render
+    from zsntta_cli.report.tables import render, render_classes, render_repeated
     from zsntta_cli.results.runner import Runner
 
-    of_methods, of_one = method_settings(own)
-    values, form = {**settings, **of_methods}, table.form or ""
-    form_of(scores, _SCORES, option="--scores")
-    single = "--scores" if scores else f"--report {CLASSES}" * (report == CLASSES)
+    form_of(scores, {".csv": "csv"}, option="--scores")
+    is_by_class = shown.report == CLASSES
+    single = "--scores" if scores else f"--report {CLASSES}" * is_by_class
     if single and jobs.engine == RAY:
         raise SettingsError(f"{single} is for one run, which is made here: omit --engine ray.")
-    view = View(report, spread, tuple(columns or ()), aggregate=aggregate, command=command_line())
-    choice, root, to_file = encoder.choice(), store.features_dir, table.output is not None
-    keeping, reporter = store.keeping(), ConsoleReporter()
+    view, form, to_file = shown.view(), table.form or "", table.output is not None
+    root, keeping, notes = store.features_dir, store.keeping(), list[str]()
     recorded: Sequence[Record] = ()
-    if record:
-        beside = {
-            "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
-            **encoder.given, **settings, "set": own,
-        }  # fmt: skip
-        recorded = _recorded(record, beside)
+    if what.record:
+        recorded = what.recorded(encoder, settings)
         keeping = replace(keeping, again=frozenset(one.created for one in recorded))
         runs = list(dict.fromkeys(one.settings for one in recorded))
-    elif method:
-        from zsntta_cli.results.grid import Grid
-
-        grid = Grid(
-            method, choice, id_set or (), ood_set or (), prompt or (), preset or (), values, of_one
-        )
+    else:
+        grid = what.grid(encoder, settings)
         runs = grid.runs(root)
         for note in grid.notes(root):
             say(note, err=True)
-    else:
-        raise SettingsError(
-            "specify what to run: --method NAME, such as adand, or all; zsntta methods lists them."
-        )
-    live = replace(live, weights=choice.file)
-    runner = Runner(root, jobs.jobs, jobs.engine, live, reporter, keeping)
+    live = replace(live, weights=encoder.choice().file)
+    runner = Runner(root, jobs.jobs, jobs.engine, live, ConsoleReporter(), keeping)
     if dry_run:
         say_foresight(root, runs, keeping, ctx.params)
         return
-    differing: list[str] = []
     if recorded:
-        from zsntta_cli.results.repeating import differences
+        from zsntta_cli.results.repeating import differences, outcome, pair_up
 
-        differing = differences(root, recorded)
-    if report == CLASSES or not table.has_notes:  # else they stand below the table
+        notes = differences(root, recorded)
+    if is_by_class or not table.has_notes:  # else they are below the table
         from zsntta_cli.simulation.notes import notes_before
 
-        for note in [*notes_before(root, runs), *(f"note: {one}" for one in differing)]:
+        for note in [*notes_before(root, runs), *(f"note: {one}" for one in notes)]:
             say(note, err=True)
 
-    def show(records: "Sequence[Record]") -> None:
-        if not recorded:
-            put(render(records, form, view, to_file), table.output)
-            return
-        from zsntta_cli.report.tables import render_both
-        from zsntta_cli.results.repeating import outcome, pair_up
-
-        repeated = pair_up(recorded, records)
-        lines = [*differing, outcome(repeated)]
-        if not table.has_notes:
-            say(lines[-1], err=True)
-        put(render_both(repeated, lines, form, view, to_file), table.output)
-
-    found: dict[RunSettings, Record] = {}
+    made: dict[RunSettings, Record] = {}
+    is_whole = True
     try:
         if single:
-            replay, one = runner.run_one(runs)
-            records = [one]
+            replay, record = runner.run_one(runs)
+            records = [record]
         else:
-            records = runner.run(runs, found)
+            records = runner.run(runs, made)
     except KeyboardInterrupt:
         # A file is whole or absent, so what is finished is shown on the terminal alone.
-        if found and not to_file:
-            show([found[run] for run in runs if run in found])
-        raise
+        if to_file or not made:
+            raise
+        records, is_whole = [made[run] for run in runs if run in made], False
     if scores:
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    if report == CLASSES:
-        from zsntta_cli.report.tables import render_classes
-
-        put(render_classes(replay, form, to_file), table.output)
+    if is_by_class:
+        text = render_classes(replay, form, to_file)
+    elif recorded:
+        repeated = pair_up(recorded, records)
+        notes.append(outcome(repeated))
+        if not table.has_notes:
+            say(notes[-1], err=True)
+        text = render_repeated(repeated, notes, form, view, to_file)
     else:
-        show(records)
+        text = render(records, form, view, to_file)
+    put(text, table.output)
+    if not is_whole:
+        raise KeyboardInterrupt
     stop_if_unfinished(records)
-
-
-def _recorded(path: Path, beside: dict[str, Any]) -> "Sequence[Record]":
-    """The runs of a file of records.
-
-    Raises:
-        SettingsError: options that say what is run stand beside it.
-    """
-    from zsntta_cli.results.repeating import recorded_runs
-
-    if given := [name.replace("_", "-") for name, value in beside.items() if value]:
-        raise SettingsError(f"--from repeats the runs of its records: omit --{given[0]}.")
-    return recorded_runs(path)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

@@ -251,7 +251,7 @@ def usual(table: ResultTable) -> ResultTable:
 _FACTS = ("method", "settings", "encoder", "id_set", "ood_set", "ratio", "seed")
 
 
-def render_both(
+def render_repeated(
     repeated: Sequence["Repeated"], notes: Sequence[str], form: str, view: View, to_file: bool
 ) -> str:
     """Old and new results as text in one of FORMS; csv and json have a row per metric."""

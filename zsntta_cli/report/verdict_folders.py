@@ -82,12 +82,16 @@ def copy_photos(
         ):
             for photo, row in judged:
                 content, reason = _content(photo, row)
+                name = _FOLDERS.get(row["answer"]) or folders[row["class"]]
+                try:
+                    copy = "" if reason else _written(content, folder, name, photo, numbers)
+                except OSError as error:
+                    if error.errno not in _NOT_WRITABLE:
+                        raise
+                    reason = "such a name is not possible there"
                 if reason:
                     left[reason].append(photo.source)
                 else:
-                    name = _FOLDERS.get(row["answer"]) or folders[row["class"]]
-                    (folder / name).mkdir(exist_ok=True)
-                    copy = _written(content, folder, name, photo, numbers)
                     source = os.path.abspath(photo.source)
                     table.writerow([source, copy, row["answer"], row["class"], row["margin"]])
                 advance(1)
@@ -115,26 +119,16 @@ def _content(photo: Photo, row: Row) -> tuple[bytes, str]:
 
 
 def _written(content: bytes, root: Path, folder: str, photo: Photo, numbers: Counter[str]) -> str:
-    """Write a copy, with a number where its name is taken; its place below the root.
-
-    A name that the file system does not take gives way to digits of the content.
-    """
+    """Write a copy, with a number where its name is taken, and return its place below the root."""
+    (root / folder).mkdir(exist_ok=True)
     stem, ending = os.path.splitext(PurePath(photo.source).name)
-    digits = hashlib.sha256(content).hexdigest()[:16]
     while True:
         key = f"{folder}/{stem}{ending}".casefold()  # some file systems tell no cases apart
         numbers[key] += 1
-        number = f"-{numbers[key]}" * (numbers[key] > 1)
-        copy = f"{folder}/{stem}{number}{ending}"
-        try:
+        copy = f"{folder}/{stem}{f'-{numbers[key]}' * (numbers[key] > 1)}{ending}"
+        with contextlib.suppress(FileExistsError):
             write_copy(content, root / copy, photo)
             return copy
-        except FileExistsError:
-            continue
-        except OSError as error:
-            if error.errno not in _NOT_WRITABLE or stem == digits:
-                raise
-            stem, ending = digits, re.sub("[^.A-Za-z]", "", ending)[:8]
 
 
 def write_copy(content: bytes, path: Path, photo: Photo) -> None:
