@@ -9,15 +9,12 @@ from hypothesis import strategies as st
 from sklearn.metrics import (
     average_precision_score,
     brier_score_loss,
+    confusion_matrix,
     roc_auc_score,
     roc_curve,
 )
 
-from zsntta_cli.simulation.metrics import (
-    METRICS,
-    Judged,
-    measure,
-)
+from zsntta_cli.simulation.metrics import METRICS, REPORTS, Judged, class_counts, measure
 
 
 def of(labels, classes, noise):
@@ -37,6 +34,47 @@ def test_every_metric_has_its_line_in_the_documents():
         re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if "|" in line
     ]
     assert sorted(name for line in names for name in line) == sorted(METRICS)
+
+
+def test_the_columns_of_each_report():
+    heads = {
+        report: " ".join(metric.head for metric in METRICS.values() if report in metric.reports)
+        for report in REPORTS
+    }
+    assert heads == {
+        "accuracy": "Acc_S Acc_N Acc_H",
+        "ood": "AUROC FPR95(ID+) FPR95(OOD+) AUPR(ID+) AUPR(OOD+)",
+        "flags": "Acc_S Acc_N Acc_H Prec Flagged AUROC FPR95(ID+) FPR95(OOD+)",
+        "open-set": "Acc_H Best Acc_H Gap ID acc OSCR",
+        "calibration": "ECE(noise) Brier(noise) ECE(class) Brier(class)",
+    }
+    falling = {metric.name for metric in METRICS.values() if metric.lower_is_better}
+    calibration = {"ece_noise", "brier_noise", "ece_class", "brier_class"}
+    assert falling == {"clean_flagged", "fpr95", "fpr95_ood", "acc_h_gap", *calibration}
+    unranked = {metric.name for metric in METRICS.values() if not metric.is_ranked}
+    assert unranked == {"flagged", "acc_h_gap"}
+    text = METRICS["acc_s"].text
+    assert (text(0.12345), text(0.5, 0.002), text(math.nan, 0.1)) == ("12.35", "50.00±0.20", "-")
+
+
+@given(
+    st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 2), st.booleans()), min_size=1),
+    st.booleans(),
+)
+def test_counts_by_class_are_those_of_a_confusion_matrix(rows, decides):
+    labels, classes, noise = map(np.array, zip(*rows, strict=True))
+    of_class = class_counts(Judged(labels, classes, noise if decides else None, noise * 1.0), 3)
+    known = [0, 1, 2, 3]  # OOD samples are behind the classes
+    matrix = confusion_matrix(np.where(labels < 0, 3, labels), classes, labels=known)[:, :3]
+    assert of_class.images.tolist() == matrix.sum(axis=1).tolist()
+    assert of_class.right.tolist() == [*matrix.diagonal(), 0]
+    called = [int((noise & (labels == (c if c < 3 else -1))).sum()) for c in known]
+    assert of_class.noise is None if not decides else of_class.noise.tolist() == called
+    for c in known:
+        others = [0 if taken == c else matrix[c, taken] for taken in range(3)]
+        assert of_class.confused[c] == max(others)
+        first = others.index(max(others)) if max(others) else -1
+        assert of_class.confused_with[c] == first
 
 
 def test_accuracies_by_hand():
