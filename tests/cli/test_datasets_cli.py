@@ -83,7 +83,7 @@ def test_show_says_where_a_set_comes_from_and_what_to_type(pets, cached):
 
 
 def test_a_name_with_parameters_is_looked_up_without(pets, monkeypatch):
-    fails(pets("datasets", "show", "pets:mist:1"), "pets takes no ':'")
+    fails(pets("datasets", "show", "pets:mist:1"), "no data set 'pets:mist:1'")
     monkeypatch.setitem(CATALOGUE, "pets", replace(CATALOGUE["pets"], parameters=":KIND:SEVERITY"))
     for name in ("pets", "pets:fog:1"):
         assert "zsntta extract --dataset pets:fog:1" in pets("datasets", "show", name).stdout

@@ -68,7 +68,7 @@ def test_a_changed_folder_is_another_source(picture_folder, change):
      ("a/b=.", "'a/b' cannot name a folder"),
      ("noise-x=.", "'noise-x' cannot name a folder"),
      ("mine:fog:5=hf:ORG/NAME:test", "'mine:fog:5' cannot name a folder of images"),
-     ("svhn:fog:5", "'svhn:fog:5': svhn takes no ':'."),
+     ("svhn:fog:5", "no data set 'svhn:fog:5' (did you mean 'svhn'?)"),
      ("mine:fog:5", "no data set 'mine:fog:5'")],
 )  # fmt: skip
 def test_what_is_no_data_set(tmp_path, monkeypatch, spec, line):

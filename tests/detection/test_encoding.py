@@ -20,7 +20,7 @@ from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.errors import DatasetError, EncoderError, StoreError
 from zsntta_cli.settings import EncoderChoice
 
-NO_PICTURE = "it is not a picture in a known format"
+NO_PICTURE = "it is not a picture in a known format: it begins 'no image'"
 STORE = Path("features/tiny/images.sqlite")
 
 
@@ -195,7 +195,7 @@ def test_what_is_no_fault_of_the_file_is_not_kept(folder, passes, monkeypatch, e
         raise MemoryError("no memory")
 
     (folder / "gone.png").symlink_to(folder / "none")
-    monkeypatch.setattr("zsntta_cli.datasets.decoding._opened", no_memory)
+    monkeypatch.setattr("zsntta_cli.datasets.decoding.opened", no_memory)
     errors = {Path(one.source).name: one.error for one in encoded(folder)}
     assert errors.pop("gone.png").startswith("No such file")
     assert {*errors.values()} == {"no memory"}

@@ -87,9 +87,9 @@ def test_every_file_of_an_awful_folder_is_accounted_for(zsntta, tmp_path, is_pac
     ("content", "why", "more"),
     [
         (b"", "it is empty", ()),
-        (b"<html>", "it is a web page", ("--fail-on-noise",)),
-        (b"version https://git-lfs.github.com/x", "it is a git-lfs pointer: git lfs pull fetches "
-         "the file itself", ("--only", "noise", "-0")),
+        (b"<html>", "it is not a picture in a known format: it begins '<html>'",
+         ("--fail-on-noise",)),
+        (b"\x8a", "it is not a picture in a known format", ("--only", "noise", "-0")),
     ],
 )  # fmt: skip
 def test_nothing_that_could_be_read_is_no_all_clear(zsntta, tmp_path, content, why, more):

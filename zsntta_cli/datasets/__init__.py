@@ -1,9 +1,7 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,19 +36,15 @@ def known(name: str | SetName) -> DatasetEntry:
         return entry
     if str(parsed).startswith(HF):
         raise DatasetError(f"'{short(str(parsed))}' has no name: add one, as in mine={parsed}.")
-    if parsed.base in CATALOGUE:
-        raise DatasetError(
-            f"'{short(str(parsed))}': {parsed.base} takes no ':'. Corrupted images come from "
-            f"published sets, such as cifar10-c:fog:1, or from a folder, NAME=PATH."
-        )
     raise DatasetError(
         f"no data set '{parsed}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list shows "
         f"all known sets; type NAME=PATH for a folder of images."
     )
 
 
-def _entry(name: SetName) -> DatasetEntry | None:
+def _entry(name: str | SetName) -> DatasetEntry | None:
     """The entry of a known set, by its name and the parameters that it has, if any."""
+    name = SetName.parse(name)
     if name.base not in CATALOGUE:
         plugins.load_declared()
     entry = CATALOGUE.get(name.base)
@@ -59,19 +53,19 @@ def _entry(name: SetName) -> DatasetEntry | None:
 
 def has_text(images: "ImageSet") -> bool:
     """Whether the set's class names are embedded: ID sets and labelled folders."""
-    entry = _entry(SetName.parse(images.name))
+    entry = _entry(images.name)
     return bool(images.class_names) and (entry is None or entry.role != "ood")
 
 
 def default_prompt(name: str | SetName) -> str:
     """The prompt template of a set that is used as the ID set."""
-    entry = _entry(SetName.parse(name))
+    entry = _entry(name)
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
 def partners(name: str | SetName) -> tuple[str, ...]:
     """The OOD sets paired with an ID set; none for a set that the paper does not use."""
-    entry = _entry(SetName.parse(name))
+    entry = _entry(name)
     return entry.partners if entry else ()
 
 
@@ -80,11 +74,10 @@ def miscounted(name: str, images: int) -> str:
 
     Built-in sets, which have any number of images, and the user's own sets are not checked.
     """
-    parsed = SetName.parse(name)
-    entry = _entry(parsed)
+    entry = _entry(name)
     if entry is None or not entry.layout:
         return ""
-    times = len(CORRUPTIONS) if parsed.parameters.startswith("all:") else 1
+    times = len(CORRUPTIONS) if ":all:" in name else 1
     is_right = images in (times * count for count in (entry.images, *entry.also_images))
     return "" if is_right else f"{images:,} of {times * entry.images:,} images"
 
@@ -98,11 +91,15 @@ def load_images(spec: str | SetName, data_root: Path, as_shown: bool = False) ->
     Raises:
         DatasetError: the name is unknown, or files are missing or broken.
     """
-    from zsntta_cli.datasets import images as image_sets
-
     name = SetName.parse(spec)
     images = _own(name, data_root) if name.says_where else _known(name, known(name), data_root)
-    return image_sets.as_shown(images) if as_shown else images
+    if not (as_shown and images.files):
+        return images
+    from zsntta_cli.datasets.decoding import as_shown as shown
+    from zsntta_cli.datasets.images import AS_SHOWN
+
+    files, reading = images.files, {**images.reading, AS_SHOWN: True}
+    return replace(images, read=lambda i: shown(files[i].read())[0], reading=reading)
 
 
 def _own(name: SetName, data_root: Path) -> "ImageSet":
@@ -149,17 +146,11 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
         DatasetError: it is not there, or not whole: what was expected where, what is there, and
             where to get it.
     """
-    if entry.parameters:
-        from zsntta_cli.datasets.known_sets import corruptions_of
-
-        corruptions_of(str(name))
     if not isinstance(entry.read, Reader) or not entry.layout:
         return entry.read(str(name), root)
     try:
-        if entry.downloads:
-            from zsntta_cli.datasets import download
-
-            download.fetch_lacking(name.base, entry, root)
+        if entry.downloads and not any((root / place).exists() for place in entry.places):
+            _fetch_lacking(name.base, entry, root)
         images = entry.read(str(name), root)
         return replace(images, notes=[*images.notes, *_differing(entry, root)])
     except (MemoryError, ImportError):
@@ -184,18 +175,23 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
         ) from error
 
 
+def _fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
+    if all((root / (file.unpacks or file.file)).exists() for file in entry.files):
+        return
+    from zsntta_cli.datasets import download
+
+    reporter = ConsoleReporter()
+    for line in download.fetch(name, entry, root, reporter):
+        reporter.note(f"{name}: {line}")
+
+
 def _differing(entry: DatasetEntry, root: Path) -> Iterator[str]:
     """What to say of a file that is read where it lies, and is not the published one."""
+    from zsntta_cli.datasets import download
+
     for file in entry.files:
-        path, (kind, _, published) = root / file.file, file.checksum.partition(":")
-        if published and not file.unpacks and entry.place(root) == path:
-            status = path.stat()
-            if (found := _checksum(path, kind, status.st_size, status.st_mtime_ns)) != published:
-                yield f"{path} is not the published file: its {kind} is {found}, not {published}"
-
-
-@cache
-def _checksum(path: Path, kind: str, _size: int, _mtime: int) -> str:
-    """The checksum of a file, worked out once for all corruptions of an archive."""
-    with path.open("rb") as file, ConsoleReporter().waiting(lambda: f"checking {path}"):
-        return hashlib.file_digest(file, kind).hexdigest()
+        path = root / file.file
+        if file.checksum and not file.unpacks and entry.place(root) == path:
+            facts, is_published = download.checked(path, file.checksum, ConsoleReporter())
+            if not is_published:
+                yield f"{path} {facts}"

@@ -2,51 +2,29 @@
 
 Judged images are read as a viewer shows them (`as_shown`): turned as their EXIF says, transparent
 pixels on white. The paper's sets are read as published (`as_extracted`): nothing turned,
-transparency dropped. Both reduce images with more than 8 bits to 8; Pillow's own conversion makes
-everything above 255 white. Files that Pillow cannot read are refused with a reason.
+transparency dropped. Both scale more than 8 bits to 8; Pillow itself makes all above 255 white.
 """
 
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import PIL
-from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageOps, PngImagePlugin, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 
 READING = 8  # goes up when a file gives other pixels or notes
 # The notes of an image of more than 8 bits, of several pictures, and of a long one.
 BROUGHT = "reduced to 8 bits"
 FIRST = "only its first picture is judged"
 CUT_OFF = "only its central square is judged"
-_LONG = 2  # long sides in short ones, from which on the most is outside of that square
-# The largest numbers of 8, 10, 12 and 16 bits: what cameras and scanners put into 16.
-_LARGEST = (255, 1023, 4095, 65_535)
-_BLACK = 1 / 16  # of floats from 0 to 1: where all are less, these are not their range
 _HEIF = (b"he", b"mi", b"ms")  # brands of pictures coded by HEVC, ISO/IEC 23008-12, begin so
-# What may lie in the place of a picture, by how it begins.
-_OTHERS = {
-    b"version https://git-lfs": "it is a git-lfs pointer: git lfs pull fetches the file itself",
-    b"<!doctype html": "it is a web page",
-    b"<html": "it is a web page",
-}
 
 # Texts of drawing programs and colour profiles in PNGs: Pillow stops at 1 MB, no viewer does.
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY
-
-Source = bytes | Path | Image.Image
-
-
-class Decoded(NamedTuple):
-    """An RGB image, and a note if more was done than reading it."""
-
-    image: Image.Image
-    note: str = ""
 
 
 @contextlib.contextmanager
@@ -56,58 +34,13 @@ def limited_to(megapixels: float | None) -> Iterator[None]:
     It applies to the whole process: Pillow refuses images of twice its own limit.
     """
     pillows = Image.MAX_IMAGE_PIXELS
-    if megapixels:
-        Image.MAX_IMAGE_PIXELS = int(megapixels * 10**6 / 2)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"PIL\.")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        try:
+            Image.MAX_IMAGE_PIXELS = int(megapixels * 10**6 / 2) if megapixels else pillows
             yield
-    finally:
-        Image.MAX_IMAGE_PIXELS = pillows
-
-
-def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
-    """A picture as a viewer shows it; a JPEG is decoded no larger than `small` requires.
-
-    Raises:
-        Exception: it cannot be read; for a damaged file Pillow raises nearly anything.
-    """
-    image = source if isinstance(source, Image.Image) else _opened(source)
-    # Of 16 bits a colour Pillow keeps 8, and says so in the tiles of a file that is not decoded.
-    is_deep = ";16" in str(getattr(image, "tile", "")) or image.info.get("bit_depth", 8) > 8
-    notes = [BROUGHT] if is_deep or image.mode[0] in "IF" else []
-    # The second picture of an MPO is the camera's own, for its display.
-    notes += [FIRST] if getattr(image, "is_animated", False) and image.format != "MPO" else []
-    notes += [CUT_OFF] if max(image.size) > _LONG * min(image.size) else []
-    if small and image is not source:
-        image.draft("RGB", small)
-    image.load()  # before it is turned: Pillow turns TIFF itself
-    with contextlib.suppress(Exception):  # of damaged EXIF, whose pixels are whole
-        if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:
-            image = ImageOps.exif_transpose(image)
-    image = _in_8_bits(image)
-    if image.has_transparency_data:
-        rgba = image.convert("RGBA")
-        image = Image.new("RGB", image.size, "white")
-        image.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
-    return Decoded(image if image.mode == "RGB" else image.convert("RGB"), "; ".join(notes))
-
-
-def as_extracted(source: bytes | Path) -> Image.Image:
-    """A picture as the paper's sets are read, neither turned nor put on white.
-
-    Raises:
-        Exception: it is damaged.
-    """
-    return _in_8_bits(_opened(source)).convert("RGB")
-
-
-def is_deep(read: Callable[[], bytes]) -> bool:
-    """Whether a file has one channel with more than 8 bits."""
-    try:
-        return _opened(read()).mode[0] in "IF"
-    except Exception:  # that it is damaged is said where it is read
-        return False
+        finally:
+            Image.MAX_IMAGE_PIXELS = pillows
 
 
 def reader() -> str:
@@ -116,56 +49,84 @@ def reader() -> str:
     return f"Pillow {PIL.__version__}, heif {has_heif}, {Image.MAX_IMAGE_PIXELS} pixels"
 
 
-def _opened(source: bytes | Path) -> Image.Image:
-    """An opened image file, of which only the header was read.
+def as_shown(
+    source: bytes | Path | Image.Image, small: tuple[int, int] | None = None
+) -> tuple[Image.Image, str]:
+    """A picture as a viewer shows it, and a note if more was done than reading it.
+
+    A JPEG is decoded no larger than `small` requires.
 
     Raises:
-        OSError: it is not a picture, with a reason where it is known, or it is too large.
+        Exception: it cannot be read; for a damaged file Pillow raises nearly anything.
+    """
+    image = source if isinstance(source, Image.Image) else opened(source)
+    # Of 16 bits a colour Pillow keeps 8, and says so in the tiles of a file that is not decoded.
+    is_deep = ";16" in str(getattr(image, "tile", "")) or image.info.get("bit_depth", 8) > 8
+    notes = [BROUGHT] if is_deep or image.mode[0] in "IF" else []
+    # The second picture of an MPO is the camera's own, for its display.
+    notes += [FIRST] if getattr(image, "is_animated", False) and image.format != "MPO" else []
+    notes += [CUT_OFF] if max(image.size) > 2 * min(image.size) else []  # most of it is outside
+    if small and image is not source:
+        image.draft("RGB", small)
+    image.load()  # before it is turned: Pillow turns TIFF itself
+    with contextlib.suppress(Exception):  # of damaged EXIF, whose pixels are whole
+        if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:
+            image = ImageOps.exif_transpose(image)
+    image = _in_8_bits(image)
+    if image.has_transparency_data:
+        colours = image.convert("RGBA")
+        image = Image.new("RGB", image.size, "white")
+        image.paste(colours, mask=colours)
+    return image if image.mode == "RGB" else image.convert("RGB"), "; ".join(notes)
+
+
+def as_extracted(source: bytes | Path) -> Image.Image:
+    """A picture as the paper's sets are read; it raises what `as_shown` does."""
+    return _in_8_bits(opened(source)).convert("RGB")
+
+
+def opened(source: bytes | Path) -> Image.Image:
+    """An image file, of which only the header was read.
+
+    Raises:
+        OSError: it is not a picture, or it is too large.
     """
     data = source if isinstance(source, bytes) else source.read_bytes()
-    what = "it is not a picture in a known format" if data else "it is empty"
+    reason = "it is not a picture in a known format"
+    if data[:24].isascii():  # such as a web page, or a pointer of git-lfs
+        reason += f": it begins {data[:24].decode()!r}"
     if data[4:8] == b"ftyp" and data[8:10] in _HEIF:
         if find_spec("pillow_heif"):
             from pillow_heif import register_heif_opener
 
             register_heif_opener()
         else:
-            what = "it is a HEIC photo: pip install 'zsntta[heic]'"
+            reason = "it is a HEIC photo: pip install 'zsntta[heic]'"
     try:
         return Image.open(io.BytesIO(data))
     except Image.DecompressionBombError as error:
-        most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 10**6
-        raise OSError(
-            f"it has more than {most:,.4g} megapixels: detect --max-megapixels allows more"
-        ) from error
-    except (UnidentifiedImageError, KeyError) as error:  # a KeyError of a damaged head
-        beginning = data[:64].lstrip().lower()
-        others = (other for start, other in _OTHERS.items() if beginning.startswith(start))
-        raise OSError(next(others, what)) from error
+        most = f"{(Image.MAX_IMAGE_PIXELS or 0) * 2e-6:,.4g} megapixels"
+        raise OSError(f"it has more than {most}: detect --max-megapixels allows more") from error
+    except (PIL.UnidentifiedImageError, KeyError) as error:  # a KeyError of a damaged head
+        raise OSError(reason if data else "it is empty") from error
 
 
 def _in_8_bits(image: Image.Image) -> Image.Image:
-    """The image with 8 bits a channel; one whose pixels are numbers (H, W) is made of them.
+    """The image with 8 bits a channel; one whose pixels are numbers is made of them.
 
-    Whole numbers from 0 to 65,535 have the range of the fewest usual bits that hold them (8, 10, 12
-    or 16), floats from 0 to 1 that one. Other numbers have no range that is known: theirs is
-    from the smallest to the largest. What is not finite is at its end, and what is no number black.
-
-    Raises:
-        OSError: it has no number that a pixel could be made of.
+    Whole numbers have the range of the fewest usual bits that hold them, floats from 0 to 1 that
+    one. Others are stretched from the smallest to the largest. What is not a number is black.
     """
     if image.mode[0] not in "IF":
         return image
-    numbers: NDArray[Any] = np.asarray(image)
-    values = numbers.astype(np.float64)
+    values = np.asarray(image).astype(np.float64)  # (H, W)
     finite = values[np.isfinite(values)]
     if not finite.size:
         raise OSError("none of its pixels is a finite number")
-    low, high = float(finite.min()), float(finite.max())
-    if numbers.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1:
-        low, high = 0.0, 1.0
-    elif low >= 0 and high <= _LARGEST[-1] and bool((finite == np.floor(finite)).all()):
-        low, high = 0.0, float(next(largest for largest in _LARGEST if high <= largest))
+    low, high = finite.min(), finite.max()
+    if image.mode == "F" and low >= 0 and 1 / 16 <= high <= 1:  # darker ones have another range
+        low, high = 0, 1
+    elif low >= 0 and high < 2**16 and (finite == np.floor(finite)).all():
+        low, high = 0, next(2**bits - 1 for bits in (8, 10, 12, 16) if high < 2**bits)
     values = np.nan_to_num(values, nan=low, posinf=high, neginf=low)
-    scaled = np.floor((values - low) / ((high - low) or 1) * 255 + 0.5)
-    return Image.fromarray(scaled.astype(np.uint8))
+    return Image.fromarray(((values - low) / ((high - low) or 1) * 255 + 0.5).astype(np.uint8))

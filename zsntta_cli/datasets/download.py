@@ -8,14 +8,13 @@ import contextlib
 import hashlib
 import http.client
 import os
-import shutil
 import tarfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
-from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
@@ -23,16 +22,14 @@ from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.tree import BROKEN
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch, take_name, writing
-from zsntta_cli.progress import ConsoleReporter, Reporter
+from zsntta_cli.progress import Reporter
 
-_MEGABYTE = 10**6
-_ROOM = 2.3  # times an archive's size: what it and its content take, at most about
-_BLOCK = 2**20  # bytes that are written at a time
+_BLOCK = 2**20  # bytes that are read and written at a time
 _SILENCE = 30  # seconds without a byte until a connection counts as cut
 _IN_VAIN = 5  # attempts in a row that bring nothing new, until it is given up
-_PAUSE = 1.0  # seconds before the second of these, twice as many before each further one
+_PAUSE = 1.0  # seconds before an attempt after one in vain, twice as many each time
 _FINAL = (400, 401, 403, 404, 405, 410, 451)  # statuses that are the same a little later
-_ALL_THERE = 416  # the status where nothing lies behind the byte that is asked for
+_BEYOND = 416  # the status where nothing is behind the byte that is asked for
 
 
 def fetch(
@@ -60,20 +57,17 @@ def fetch(
         if file.unpacks and folder.exists():
             yield f"{folder} already exists"
             continue
-        aside = target.with_name(f"{target.name}.differs")
-        if target.exists():
-            facts, _ = _facts(target, target, file.checksum, reporter)
-        else:
-            address, begun = file.address, target.with_name(f".{target.name}.begun")
-            if mirror:
-                address = f"{mirror.rstrip('/')}/{PurePosixPath(urlsplit(address).path).name}"
+        aside, facts = target.with_name(f"{target.name}.differs"), ""
+        if not target.exists():
+            address = f"{mirror.rstrip('/')}/{target.name}" if mirror else file.address
+            begun = target.with_name(f".{target.name}.begun")
             with _alone(target):
-                _download(name, address, begun, _ROOM if file.unpacks else 1, reporter)
-                facts, is_well = _facts(begun, target, file.checksum, reporter)
+                _download(name, address, begun, reporter)
+                facts, is_well = checked(begun, file.checksum, reporter)
                 take_name(begun, target if is_well else aside)
             if not is_well:
-                raise DatasetError(f"{facts}. The download is kept as {aside}.")
-        yield f"{target}: {facts}"
+                raise DatasetError(f"{target} {facts}. The download is kept as {aside}.")
+        yield f"{target}: {facts or checked(target, file.checksum, reporter)[0]}"
         if file.unpacks:
             try:
                 unpack(target, folder, reporter)
@@ -83,17 +77,23 @@ def fetch(
             yield f"{folder}: unpacked ({target} is no longer needed)"
 
 
-def fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
-    """Fetch missing files of a set that downloads by itself, and unpack its existing archives.
+def checked(path: Path, checksum: str, reporter: Reporter) -> tuple[str, bool]:
+    """What is known of a file's content, in words, and whether it is as published."""
+    kind, _, published = checksum.partition(":")
+    status = path.stat()
+    with reporter.waiting(lambda: f"checking {path}"):
+        actual = _digest(path, kind or "sha256", status.st_size, status.st_mtime_ns)
+    if not published:
+        return f"no checksum is published: {status.st_size:,} bytes, sha256 {actual}", True
+    if actual != published:
+        return f"is not the published file: its {kind} is {actual}, must be {published}", False
+    return f"{status.st_size:,} bytes, {kind} as published", True
 
-    Raises:
-        DatasetError: it is not available.
-    """
-    lacks = any(not (root / (file.unpacks or file.file)).exists() for file in entry.files)
-    if lacks and not any((root / place).exists() for place in entry.places):
-        reporter = ConsoleReporter()
-        for line in fetch(name, entry, root, reporter):
-            reporter.note(f"{name}: {line}")
+
+@cache  # an archive of corrupted sets is read once for each of them
+def _digest(path: Path, kind: str, _size: int, _mtime: int) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, kind).hexdigest()
 
 
 @contextlib.contextmanager
@@ -108,84 +108,62 @@ def _alone(target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(path).acquire(blocking=False):
-                try:
-                    yield
-                finally:
-                    path.unlink(missing_ok=True)
+                yield
+                path.unlink(missing_ok=True)
         except Timeout as error:
             raise DatasetError(f"another process is fetching {target}.") from error
 
 
-def _facts(path: Path, target: Path, checksum: str, reporter: Reporter) -> tuple[str, bool]:
-    """What is known of the content of a file for `target`, and whether it is what it should be."""
-    kind, _, published = checksum.partition(":")
-    with reporter.waiting(lambda: f"checking {target}"), path.open("rb") as content:
-        actual = hashlib.file_digest(content, kind or "sha256").hexdigest()
-    size = f"{path.stat().st_size:,} bytes"
-    if not published:
-        return f"no checksum is published: {size}, sha256 {actual}", True
-    if actual != published:
-        words = f"is not the published file: its {kind} is {actual}, must be {published}"
-        return f"{target} {words}", False
-    return f"{size}, {kind} as published", True
-
-
-def _download(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> None:
+def _download(name: str, address: str, begun: Path, reporter: Reporter) -> None:
     """Fetch a file, resume where it broke off, and retry as long as more arrives.
 
     Raises:
         DatasetError: the file does not exist, is not available, or arrived only in part.
     """
-    in_vain, most = 0, -1
-    while in_vain < _IN_VAIN - 1:
-        came = begun.stat().st_size if begun.exists() else 0
-        in_vain, most = (0, came) if came > most else (in_vain + 1, most)
+    in_vain, most = 0, _size(begun)
+    while in_vain < _IN_VAIN:
         time.sleep(_PAUSE * 2**in_vain if in_vain else 0)
         reason = "it ended too early"
         try:
-            if _attempt(name, address, begun, room, reporter):
+            if _attempt(name, address, begun, reporter):
                 return
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason, status = first_line(error), getattr(error, "code", 0)
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
-                if status == _ALL_THERE and came:
-                    if error.headers.get("Content-Range") == f"bytes */{came}":
-                        return
-                    begun.unlink()  # it is shorter now
-            if status in _FINAL or not (status or begun.exists()):
+            if status == _BEYOND:  # what came is another file
+                begun.unlink(missing_ok=True)
+            elif status in _FINAL or not (status or begun.exists()):
                 raise DatasetError(f"cannot read {address} ({reason}).") from error
+        came = _size(begun)
+        in_vain, most = (0, came) if came > most else (in_vain + 1, most)
     kept = f"after {most:,} bytes, which are kept: run the same command to resume"
-    raise DatasetError(f"{address} broke off {kept if most > 0 else f'({reason})'}.")
+    raise DatasetError(f"{address} broke off {kept if most else f'({reason})'}.")
 
 
-def _attempt(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> bool:
-    """Append the missing bytes of a file in one attempt; return whether it is then complete.
+def _size(begun: Path) -> int:
+    return begun.stat().st_size if begun.exists() else 0
 
-    Raises:
-        DatasetError: the disk has no room for it.
-    """
-    start = begun.stat().st_size if begun.exists() else 0
+
+def _attempt(name: str, address: str, begun: Path, reporter: Reporter) -> bool:
+    """Append the missing bytes of a file in one attempt; return whether it is then complete."""
+    start = _size(begun)
     request = urllib.request.Request(address, headers={"Range": f"bytes={start}-"} if start else {})
     with urllib.request.urlopen(request, timeout=_SILENCE) as answer:
         start = start if answer.headers.get("Content-Range") else 0  # it may send all of it
         length = answer.headers.get("Content-Length")
-        lacks, free = int(length or 0), shutil.disk_usage(begun.parent).free
-        if lacks * room > free:
-            raise DatasetError(
-                f"{lacks * room / 1e9:,.1f} GB are needed in {begun.parent}, {free / 1e9:,.1f} GB "
-                f"are free: make room, or choose another folder with --data-root"
-            )
-        total = max(1, (start + lacks) // _MEGABYTE)
-        with begun.open("ab" if start else "wb") as sink, reporter.track(name, total, "MB") as tell:
-            tell(start // _MEGABYTE)
+        size = start + int(length or 0)
+        with (
+            begun.open("ab" if start else "wb") as sink,
+            reporter.track(name, -(-size // _BLOCK), "MiB") as tell,
+        ):
+            tell(start // _BLOCK)
             while block := answer.read(_BLOCK):
-                before = sink.tell() // _MEGABYTE
                 with writing(begun):
                     sink.write(block)
                     sink.flush()
-                tell(sink.tell() // _MEGABYTE - before)
-            return length is None or sink.tell() == start + lacks
+                tell(1)
+            return length is None or sink.tell() == size
 
 
 def unpack(archive: Path, folder: Path, reporter: Reporter) -> None:

@@ -22,7 +22,6 @@ AS_SHOWN, DEEP = "as_shown", "bits"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
 _LOOKED_AT = 64  # images of a set whose bits are looked at, about
 _SHOWN = 3  # names of classes in a line
-_LIMIT_SEED = 0  # of the subset that --limit takes: always the same one
 
 
 @dataclass(frozen=True)
@@ -62,19 +61,19 @@ class ImageSet:
 
 def account(images: ImageSet) -> str:
     """One line on what was read from a set: images, labels and classes, and skipped files."""
-    classes, labelled = images.class_names, int((images.labels >= 0).sum())
-    told = f"labels from its {images.labels_from}, " if images.labels_from else ""
+    classes, labelled = list(map(short, images.class_names)), int((images.labels >= 0).sum())
+    told, some = f"labels from its {images.labels_from}, " if images.labels_from else "", ""
     if not labelled:
         told = "no labels"
     elif not classes:
         told += "without class names"
     else:
-        shown = first_of([*map(short, classes)], _SHOWN)
-        told += f"{counted(len(classes), 'class', 'classes')}: {shown}"
+        told += f"{counted(len(classes), 'class', 'classes')}: {first_of(classes, _SHOWN)}"
         used = {*images.labels.tolist()}
-        unused = [short(name) for label, name in enumerate(classes) if label not in used]
-        told += f" ({len(unused):,} without an image: {first_of(unused, _SHOWN)})" * bool(unused)
-    some = "" if labelled in (0, len(images)) else f" ({labelled:,} with a label)"
+        if unused := [name for label, name in enumerate(classes) if label not in used]:
+            told += f" ({len(unused):,} without an image: {first_of(unused, _SHOWN)})"
+    if 0 < labelled < len(images):
+        some = f" ({labelled:,} with a label)"
     left_out = f"; skipped: {images.left_out}" if images.left_out else ""
     return f"{images.name}: {counted(len(images), 'image')}{some}, {told}{left_out}"
 
@@ -84,20 +83,26 @@ def file_set(
 ) -> ImageSet:
     """A set of image files, as published; ids are paths, and file sizes identify its content.
 
-    It records whether pictures have more than 8 bits, which are reduced to 8. Only a sample of the
-    files in formats with more than 8 bits is checked.
+    It records whether pictures have more than 8 bits, of which a sample is opened.
 
     Raises:
         DatasetError: a label has no class name.
     """
     deep = [file for file in files if file.ending in _DEEP]
     looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
-    is_deep = any(decoding.is_deep(file.read) for file in looked_at)
     return ImageSet(
         name, lambda i: decoding.as_extracted(files[i].read()), _checked(labels, class_names),
         [file.id for file in files], class_names, ",".join(str(file.size) for file in files),
-        reading={DEEP: "8 of more bits"} if is_deep else {}, files=files,
+        reading={DEEP: "8 of more bits"} if any(map(_is_deep, looked_at)) else {}, files=files,
     )  # fmt: skip
+
+
+def _is_deep(file: File) -> bool:
+    """Whether a picture has one channel of more than 8 bits."""
+    try:
+        return decoding.opened(file.read()).mode[0] in "IF"
+    except Exception:  # that it is damaged is said where it is read
+        return False
 
 
 def array_set(
@@ -117,24 +122,13 @@ def array_set(
 
 def _checked(labels: ArrayLike, class_names: Sequence[str]) -> NDArray[np.int32]:
     array = np.asarray(labels, np.int32)
-    highest = len(class_names) - 1 if class_names else array.max(initial=-1)
-    if len(array) and not -1 <= array.min() <= array.max() <= highest:
+    low, high = array.min(initial=-1), array.max(initial=-1)
+    if low < -1 or (class_names and high >= len(class_names)):
         raise DatasetError(
-            f"labels run from {array.min()} to {array.max()}, but there are "
+            f"labels run from {array.min()} to {high}, but there are "
             f"{len(class_names)} class names."
         )
     return array
-
-
-def as_shown(images: ImageSet) -> ImageSet:
-    """The images as a viewer shows them if they are files; others stay unchanged."""
-    if not images.files:
-        return images
-    return replace(
-        images,
-        read=lambda i: decoding.as_shown(images.files[i].read()).image,
-        reading={**images.reading, AS_SHOWN: True},
-    )
 
 
 def with_lists(images: ImageSet, lists: Sequence[Path]) -> ImageSet:
@@ -163,7 +157,7 @@ def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
 
 def subset(count: int, limit: int) -> NDArray[np.int64]:
     """At most `limit` of `count` rows, in order, drawn but always the same."""
-    generator = np.random.Generator(np.random.PCG64(_LIMIT_SEED))
+    generator = np.random.Generator(np.random.PCG64(0))
     return np.sort(generator.permutation(count)[:limit])
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from zsntta_cli.datasets import tree
 from zsntta_cli.datasets.catalogue import CORRUPTIONS, first_place
 from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
-from zsntta_cli.errors import DatasetError, counted, first_line, first_of
+from zsntta_cli.errors import DatasetError, SettingsError, counted, first_of
 
 # The 1000 wnids of ImageNet (from timm, Apache-2.0) with the curated names of CLIP (from open_clip,
 # MIT), in standard order, and which of them ImageNet-A and ImageNet-R have.
@@ -30,28 +30,21 @@ ALL, SEVERITIES = "all", 5  # the 15 corruptions one after the other
 EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # in the archives too
 
 
-def existing(path: Path) -> Path:
-    """The path, if it exists.
-
-    Raises:
-        FileNotFoundError: it does not exist.
-    """
-    if not path.exists():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+def existing(root: Path, *places: str) -> Path:
+    """The first of some places that exists; FileNotFoundError names the first one."""
+    path = first_place(root, places)
+    if path is None:
+        wanted = str(root / places[0])
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), wanted)
     return path
-
-
-def _place(root: Path, places: Sequence[str]) -> Path:
-    """Where a set is below the data root; FileNotFoundError names its expected path."""
-    return first_place(root, places) or existing(root / places[0])
 
 
 # --- By class folders ---
 
 
 def by_folder(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
-    """The images of a folder or its archive: class folders are labels; a flat folder has none."""
-    return folder_set(name, _place(root, places), places[0].rpartition("/")[2])
+    """The images of a folder or its archive."""
+    return folder_set(name, existing(root, *places), places[0].rpartition("/")[2])
 
 
 def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
@@ -72,13 +65,13 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
             f"{place} has images beside class folders, such as {beside[0]}: "
             f"each must be in its class folder."
         )
-    index = {folder: label for label, folder in enumerate(classes)}
-    labels = [index[file.parts[0]] if classes else -1 for file in files]
     if classes and place.is_dir():
         folders = {p.name for p in place.iterdir() if p.is_dir() and not tree.is_hidden(p.name)}
-        if empty := sorted(folders - index.keys()):
+        if empty := sorted(folders - {*classes}):
             count = counted(len(empty), "folder without images", "folders without images")
             parts.append(f"{count} ({first_of(empty)})")
+    index = {folder: label for label, folder in enumerate(classes)}
+    labels = [index.get(file.parts[0], -1) for file in files]
     images = file_set(name, files, labels, classes)
     return replace(images, labels_from="folders" if classes else "", left_out=", ".join(parts))
 
@@ -91,25 +84,24 @@ def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str,
     Raises:
         DatasetError: a class has no images, or there are images of an unknown class.
     """
-    files, labels, count = list[tree.File](), list[int](), len(names_by_folder)
+    files, labels = list[tree.File](), list[int]()
     for prefix, place in places.items():
         by_class: dict[str, list[tree.File]] = {folder: [] for folder in names_by_folder}
         for file in tree.images_in(place):
             by_class.setdefault(file.parts[0] if len(file.parts) > 1 else ".", []).append(file)
         strange = sorted(by_class.keys() - names_by_folder.keys())
-        if lacking := [folder for folder, found in by_class.items() if not found]:
+        if lacking := [folder for folder, images in by_class.items() if not images]:
             raise DatasetError(
-                f"{len(lacking):,} of {count:,} classes have no image in {place}, such as "
-                f"{lacking[0]}{f'; it has {first_of(strange)}' if strange else ''}."
+                f"{len(lacking):,} of {len(names_by_folder):,} classes have no image in {place}, "
+                f"such as {lacking[0]}{f'; it has {first_of(strange)}' if strange else ''}."
             )
         if strange:
             raise DatasetError(
                 f"{len(strange):,} folders in {place} are not classes of it, such as {strange[0]}."
             )
-        above = tuple(filter(None, prefix.split("/")))
-        for label, found in enumerate(by_class.values()):
-            files += [replace(file, parts=(*above, *file.parts)) for file in found]
-            labels += [label] * len(found)
+        for label, images in enumerate(by_class.values()):
+            files += [replace(f, parts=(*Path(prefix).parts, *f.parts)) for f in images]
+            labels += [label] * len(images)
     return file_set(name, files, labels, list(names_by_folder.values()))
 
 
@@ -124,25 +116,18 @@ def names_by_wnid(subset: str = "") -> dict[str, str]:
     return {wnid: name for wnid, name, subsets in rows if subset in subsets}
 
 
-def by_wnid(name: str, root: Path, *, places: Sequence[str], subset: str = "") -> ImageSet:
-    """The images of a set with one folder per wnid, in a folder or an archive."""
-    return by_keys(name, {"": _place(root, places)}, names_by_wnid(subset))
-
-
-def by_number(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
-    """ImageNet-V2: the folders are the labels '0' to '999', so '10' does not follow '1'."""
-    names = {str(label): name for label, name in enumerate(names_by_wnid().values())}
-    return by_keys(name, {"": _place(root, places)}, names)
+def by_wnid(
+    name: str, root: Path, *, places: Sequence[str], subset: str = "", is_numbered: bool = False
+) -> ImageSet:
+    """The images of a set with a folder for each wnid, or in ImageNet-V2 for each label."""
+    names = names_by_wnid(subset)
+    if is_numbered:
+        names = {str(label): name for label, name in enumerate(names.values())}
+    return by_keys(name, {"": existing(root, *places)}, names)
 
 
 def validation(name: str, root: Path) -> ImageSet:
-    """The validation set: `imagenet/val/` by wnid.
-
-    Torchvision makes it once from the tar of all images and the devkit.
-
-    Raises:
-        DatasetError: the devkit is missing, or one of them is not the published file.
-    """
+    """The validation set, `imagenet/val/`: torchvision makes it once of its tar and the devkit."""
     folder = root / "imagenet"
     if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
         from torchvision.datasets import imagenet
@@ -150,14 +135,11 @@ def validation(name: str, root: Path) -> ImageSet:
         begun = folder / ".val.unpacking"
         try:
             imagenet.parse_devkit_archive(folder)
-            _, wnids = imagenet.load_meta_file(folder)
-            imagenet.parse_val_archive(folder, wnids=wnids, folder=begun.name)
+            imagenet.parse_val_archive(folder, folder=begun.name)
             os.rename(begun, folder / "val")
-        except (RuntimeError, OSError) as error:
-            raise DatasetError(first_line(error)) from error
         finally:
             shutil.rmtree(begun, ignore_errors=True)
-    return by_keys(name, {"": existing(folder / "val")}, names_by_wnid())
+    return by_keys(name, {"": existing(folder, "val")}, names_by_wnid())
 
 
 # --- By torchvision's classes, and by lists of their own ---
@@ -171,14 +153,16 @@ def listed(
     Raises:
         DatasetError: a file is missing, or a label has no class name.
     """
-    if missing := [path for path in paths if not (base / path).is_file()]:
+    places = [base / path for path in paths]
+    if missing := [place for place in places if not place.is_file()]:
         raise DatasetError(
-            f"{len(missing):,} of {len(paths):,} images are missing, such as {base / missing[0]}."
+            f"{len(missing):,} of {len(paths):,} images are missing, such as {missing[0]}."
         )
-    files = []
-    for path in paths:
-        place, parts = base / path, tuple(part for part in Path(path).parts if part != "/")
-        files.append(tree.File(parts, place.stat().st_size, place.read_bytes))
+    parts = [tuple(part for part in Path(path).parts if part != "/") for path in paths]
+    files = [
+        tree.File(of, place.stat().st_size, place.read_bytes)
+        for of, place in zip(parts, places, strict=True)
+    ]
     return file_set(name, files, labels, names)
 
 
@@ -196,25 +180,24 @@ def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
 
     original: Any = getattr(published, kind)
     of_test = type(kind, (original,), {"train_list": []})  # the training batches are not needed
+    for file in (original.meta["filename"], original.test_list[0][0]):
+        existing(root, f"{original.base_folder}/{file}")
     try:
         test = of_test(root, train=False)
     except RuntimeError as error:
-        files = [original.meta["filename"], *(file for file, _ in original.test_list)]
-        paths = [str(existing(root / original.base_folder / file)) for file in files]
         raise DatasetError(
-            f"{' and '.join(paths)} are not the published files by their md5, and other pickles "
-            f"are not opened"
+            f"its files in {root / original.base_folder} are not the published ones by their md5, "
+            f"and other pickles are not opened"
         ) from error
     return array_set(name, test.data, test.targets, test.classes)
 
 
 def svhn(name: str, root: Path) -> ImageSet:
     """Street View House Numbers, test split: the digit 0 is the label 10 in its file."""
-    from torchvision.datasets import SVHN
+    from scipy.io import loadmat
 
-    of_any_checksum: Any = type("SVHN", (SVHN,), {"_check_integrity": lambda _: True})
-    test = of_any_checksum(existing(root / "svhn" / "test_32x32.mat").parent, split="test")
-    pixels, labels = test.data.transpose(0, 2, 3, 1), np.atleast_1d(test.labels)
+    content = loadmat(existing(root, "svhn/test_32x32.mat"))
+    pixels, labels = content["X"].transpose(3, 0, 1, 2), content["y"].ravel() % 10
     return array_set(name, pixels, labels, [*map(str, range(10))])
 
 
@@ -225,7 +208,7 @@ def food101(name: str, root: Path) -> ImageSet:
     """
     from torchvision.datasets import Food101
 
-    base = existing(root / "food-101" / "meta" / "test.json").parents[1] / "images"
+    base = existing(root, "food-101/meta/test.json").parents[1] / "images"
     test: Any = Food101(root, split="test")
     names = [food.replace("_", " ") for food in test.classes]
     return listed(name, base, _below(base, test._image_files), test._labels, names)
@@ -235,7 +218,7 @@ def pets37(name: str, root: Path) -> ImageSet:
     """Oxford-IIIT Pet, trainval and test."""
     from torchvision.datasets import OxfordIIITPet
 
-    base = existing(root / "oxford-iiit-pet" / "images")
+    base = existing(root, "oxford-iiit-pet/images")
     train, test = (OxfordIIITPet(root, split) for split in ("trainval", "test"))
     paths, labels = train._images + test._images, train._labels + test._labels
     return listed(name, base, _below(base, paths), labels, train.classes)
@@ -247,7 +230,7 @@ def cars196(name: str, root: Path) -> ImageSet:
 
     base = root / "stanford_cars"
     for file in ("devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"):
-        existing(base / file)
+        existing(base, file)
     train, test = (StanfordCars(root, split) for split in ("train", "test"))
     paths, labels = zip(*train._samples, *test._samples, strict=True)
     return listed(name, base, _below(base, paths), labels, train.classes)
@@ -260,14 +243,13 @@ def cub200(name: str, root: Path) -> ImageSet:
     """
     base = root / "CUB_200_2011"
     classes, images, class_of = (
-        dict(line.split(maxsplit=1) for line in (base / file).read_text().splitlines())
+        dict(line.strip().split(maxsplit=1) for line in (base / file).read_text().splitlines())
         for file in ("classes.txt", "images.txt", "image_class_labels.txt")
     )
     order = sorted(classes, key=int)
-    labels = [order.index(class_of[image].strip()) for image in images]
-    names = [classes[key].partition(".")[2].replace("_", " ").strip() for key in order]
-    paths = [path.strip() for path in images.values()]
-    return listed(name, base / "images", paths, labels, names)
+    labels = [order.index(class_of[image]) for image in images]
+    names = [classes[key].partition(".")[2].replace("_", " ") for key in order]
+    return listed(name, base / "images", [*images.values()], labels, names)
 
 
 # --- OpenOOD 1.5's (2306.09301) and CoOp's (arXiv 2109.01134) ---
@@ -284,14 +266,13 @@ def openood(name: str, root: Path, *, places: Sequence[str], list_file: str) -> 
     if (list_path := next(filter(Path.is_file, lists), None)) is None:
         return images
     paths = [line.rpartition(" ")[0].strip() for line in list_path.read_text().splitlines() if line]
-    _, _, below = places[0].partition("/")
-    tops = (f"{places[0]}/", f"{below}/" if below else "")
-    ids = {path.removeprefix(tops[0]).removeprefix(tops[1]) for path in paths}
+    top, below = f"{places[0]}/", f"{places[0].partition('/')[2]}/"
+    ids = {path.removeprefix(top).removeprefix(below) for path in paths}
     missing = sorted(ids - {*images.sample_ids})
     if missing or not ids:
         raise DatasetError(
-            f"{len(missing):,} of {len(ids):,} images of {list_path} are "
-            f"missing{f', such as {missing[0]}' if missing else ''}."
+            f"{len(missing):,} of {len(ids):,} images of {list_path} are missing, such as "
+            f"{first_of(missing, 1)}."
         )
     rows = [row for row, sample_id in enumerate(images.sample_ids) if sample_id in ids]
     return with_lists(pick_rows(images, np.array(rows)), [list_path])
@@ -311,7 +292,7 @@ def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageS
         raise DatasetError(f"the labels of {file} must be 0, 1, 2 and so on.")
     paths = [place.lstrip("/") for place, _, _ in parts["test"]]
     labels = [label for _, label, _ in parts["test"]]
-    return with_lists(listed(name, existing(base), paths, labels, [*names.values()]), [file])
+    return with_lists(listed(name, base, paths, labels, [*names.values()]), [file])
 
 
 def aircraft(name: str, root: Path) -> ImageSet:
@@ -322,7 +303,7 @@ def aircraft(name: str, root: Path) -> ImageSet:
     rows = [line.partition(" ") for line in lines]
     labels = [class_names.index(variant) for _, _, variant in rows]
     paths = [f"{number}.jpg" for number, _, _ in rows]
-    return with_lists(listed(name, existing(base / "images"), paths, labels, class_names), files)
+    return with_lists(listed(name, base / "images", paths, labels, class_names), files)
 
 
 def coop_imagenet(name: str, root: Path) -> ImageSet:
@@ -330,8 +311,7 @@ def coop_imagenet(name: str, root: Path) -> ImageSet:
     file = root / "imagenet" / "classnames.txt"
     rows = [line.split(maxsplit=1) for line in file.read_text().splitlines() if line.strip()]
     names = {wnid: class_name.strip() for wnid, class_name in sorted(rows)}
-    own = root / "imagenet" / "images" / "val"
-    base = own if own.is_dir() else existing(root / "imagenet" / "val")
+    base = existing(root, "imagenet/images/val", "imagenet/val")
     return with_lists(by_keys(name, {"": base}, names), [file])
 
 
@@ -342,13 +322,13 @@ def corruptions_of(name: str) -> tuple[tuple[str, ...], int]:
     """The corruptions and the severity that follow a set's name.
 
     Raises:
-        DatasetError: they are missing or unknown.
+        SettingsError: they are missing or unknown.
     """
     base, *choices = name.split(":")
     corruption, severity = choices if len(choices) == 2 else ("", "")
     levels = [str(level) for level in range(1, SEVERITIES + 1)]
     if corruption not in (ALL, *CORRUPTIONS, *EXTRA) or severity not in levels:
-        raise DatasetError(
+        raise SettingsError(
             f"'{name}' must be {base}:CORRUPTION:SEVERITY, as in {base}:fog:1, with severity 1 to "
             f"{SEVERITIES} and corruption {ALL}, {', '.join((*CORRUPTIONS, *EXTRA))}."
         )
@@ -359,7 +339,7 @@ def imagenet_c(name: str, root: Path) -> ImageSet:
     """ImageNet-C: `imagenet-c/CORRUPTION/SEVERITY/WNID/*.JPEG`; ids of several keep the prefix."""
     corruptions, severity = corruptions_of(name)
     places = [f"imagenet-c/{corruption}/{severity}" for corruption in corruptions]
-    by_prefix = {p if len(places) > 1 else "": existing(root / p) for p in places}
+    by_prefix = {p if len(places) > 1 else "": existing(root, p) for p in places}
     return by_keys(name, by_prefix, names_by_wnid())
 
 
@@ -369,31 +349,22 @@ def cifar_c(
     """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy per corruption, also in their tar.
 
     Raises:
-        DatasetError: a file is missing, or its arrays are not CIFAR-C's: labels (N,) and images
-            (N, 32, 32, 3) of bytes, five severities one after the other.
+        DatasetError: a file is missing.
     """
     corruptions, severity = corruptions_of(name)
-    place = _place(root, places)
+    place = existing(root, *places)
     files = {file.parts[-1]: file for file in tree.files_in(place)}
 
-    def array(file: str) -> NDArray[Any]:
+    def block(file: str) -> NDArray[Any]:
+        """One severity of an array that has all of them, one after the other."""
         if file not in files:
             raise DatasetError(f"{place} has no {file}.")
-        try:
-            content: NDArray[Any] = np.load(io.BytesIO(files[file].read()))
-        except (ValueError, EOFError) as error:
-            raise DatasetError(f"{file} in {place} is broken or not a .npy file.") from error
-        size = len(content) // SEVERITIES
-        return content[(severity - 1) * size : severity * size].copy()  # all is held no longer
+        every = np.load(io.BytesIO(files[file].read()))
+        return np.split(every, SEVERITIES)[severity - 1].copy()  # all is held no longer
 
-    labels = array("labels.npy")
-    blocks = [array(f"{corruption}.npy") for corruption in corruptions]
-    shape = (len(labels), 32, 32, 3) if labels.ndim == 1 else ()
-    if any(block.shape != shape or block.dtype != np.uint8 for block in blocks) or not len(labels):
-        raise DatasetError(
-            f"its .npy files are not CIFAR-C's: labels (N,) and images "
-            f"(N, 32, 32, 3) of bytes, {SEVERITIES} severities one after the other."
-        )
-    ids = [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(len(labels))]
-    images = array_set(name, np.concatenate(blocks), np.tile(labels, len(blocks)), class_names)
+    labels = np.tile(block("labels.npy"), len(corruptions))
+    pixels = np.concatenate([block(f"{corruption}.npy") for corruption in corruptions])
+    images = array_set(name, pixels, labels, class_names)
+    count = len(images) // len(corruptions)
+    ids = [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(count)]
     return replace(images, sample_ids=ids)

@@ -1,8 +1,7 @@
-"""The files of a folder, a .tar or a .zip as one list.
+"""The files of a folder, a .tar or a .zip as one list, for data sets and for photos alike.
 
-Nothing is unpacked. Hidden files, what systems and tools put beside images, and files that are not
-images are skipped and counted: `every_file` is the list and `LeftOut` the count, for data sets and
-for photos alike.
+Nothing is unpacked. Hidden files and what systems and tools put beside images are skipped and
+counted: `every_file` is the list and `LeftOut` the count.
 """
 
 import os
@@ -17,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from zsntta_cli.datasets.catalogue import ARCHIVES
@@ -27,7 +25,7 @@ SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", "
 COMPRESSED = (".tar.gz", ".tgz")  # that are unpacked before they are read
 # Folders of systems and tools that do not begin with a dot, in lower case: of macOS, Windows,
 # Linux, network storage (Synology, QNAP, NetApp, Nextcloud) and programs.
-TOOL_FOLDERS = frozenset({
+_TOOL_FOLDERS = frozenset({
     "__macosx", "network trash folder", "temporary items", "thevolumesettingsfolder",
     "$recycle.bin", "recycler", "recycled", "system volume information", "$extend", "found.000",
     "lost+found", "@eadir", "#recycle", "#snapshot", "@tmp", "@sharebin", "@synoresource",
@@ -35,13 +33,9 @@ TOOL_FOLDERS = frozenset({
     "ipod photo cache", "node_modules", "__pycache__",
 })  # fmt: skip
 BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
+# Why a file of the list is left out; of links in archives and paths that lead out of them, too.
+HIDDEN_FOLDER, UNREADABLE = "hidden folder", "unreadable"  # links to nothing, pipes, devices
 _KINDS = 6  # endings that a line names
-_NUMBERED = re.compile(r"(\D*)(\d+)((?:\.\D{1,4})?)")  # class folders: 7, class_7, 7.th
-
-# Why a file of the list is left out.
-HIDDEN, HIDDEN_FOLDER = "hidden", "hidden folder"
-LINKED, OUTSIDE = "linked", "outside"  # of archives: links, and paths that lead out
-UNREADABLE = "unreadable"  # links to nothing, pipes, devices
 
 
 @dataclass(frozen=True)
@@ -52,9 +46,9 @@ class File:
     """
 
     parts: tuple[str, ...]
-    size: int
-    read: Callable[[], bytes]
-    left_out: str = ""  # why it is left out, one of the words above; nothing where it is not
+    size: int = 0
+    read: Callable[[], bytes] = bytes
+    left_out: str = ""  # why it is left out, in a word; nothing where it is not
 
     @property
     def id(self) -> str:
@@ -110,7 +104,7 @@ class LeftOut:
 def is_hidden(name: str) -> bool:
     """Whether a file or folder is hidden, or is named like a folder of a system or tool."""
     plain = name.lower()
-    return name.startswith(".") or plain in TOOL_FOLDERS or plain.endswith(".lrdata")
+    return name.startswith(".") or plain in _TOOL_FOLDERS or plain.endswith(".lrdata")
 
 
 def every_file(path: Path, all_folders: bool = False) -> list[File]:
@@ -129,12 +123,11 @@ def every_file(path: Path, all_folders: bool = False) -> list[File]:
         for file in _of_folder(path, all_folders) if path.is_dir() else _of_archive(path):
             *folders, name = file.parts
             hidden = next((i for i, folder in enumerate(folders, 1) if is_hidden(folder)), 0)
-            if file.left_out:
-                listed = file
-            elif hidden and not all_folders:
-                listed = File(file.parts[:hidden], 0, bytes, HIDDEN_FOLDER)
-            else:
-                listed = replace(file, left_out=HIDDEN) if is_hidden(name) else file
+            listed = file
+            if hidden and not file.left_out and not all_folders:
+                listed = File(file.parts[:hidden], left_out=HIDDEN_FOLDER)
+            elif is_hidden(name) and not file.left_out:
+                listed = replace(file, left_out="hidden")
             files[listed.parts] = listed
     except OSError as error:
         raise DatasetError(f"{path} cannot be read ({first_line(error)}).") from error
@@ -165,18 +158,17 @@ def images_in(path: Path, within: str = "", left_out: LeftOut | None = None) -> 
 
 def below_shared(files: Sequence[File]) -> list[File]:
     """Files without the folders that all of them share."""
-    levels = zip(*(file.parts[:-1] for file in files), strict=False)
-    depth = sum(1 for _ in takewhile(lambda names: len({*names}) == 1, levels))
+    depth = len(os.path.commonprefix([file.parts[:-1] for file in files]))  # noqa: RUF071
     return [replace(file, parts=file.parts[depth:]) for file in files]
 
 
 def in_order(folders: Iterable[str]) -> list[str]:
     """Class folders in the order of their labels: by number if they differ only in it."""
     names = sorted(folders)
-    numbered = [match for match in map(_NUMBERED.fullmatch, names) if match]
-    if len(numbered) < len(names) or len({(match[1], match[3]) for match in numbered}) > 1:
+    pieces = [re.split(r"(\d+)", name) for name in names]  # of class_7: class_, 7 and nothing
+    if {len(of) for of in pieces} != {3} or len({(of[0], of[2]) for of in pieces}) > 1:
         return names
-    return [match[0] for match in sorted(numbered, key=lambda match: int(match[2]))]
+    return ["".join(of) for of in sorted(pieces, key=lambda of: int(of[1]))]
 
 
 def _of_folder(top: Path, all_folders: bool) -> Iterator[File]:
@@ -189,14 +181,14 @@ def _of_folder(top: Path, all_folders: bool) -> Iterator[File]:
         seen.add((status.st_dev, status.st_ino))
         parts = Path(at).relative_to(top).parts
         hidden = {name for name in folders if is_hidden(name) and not all_folders}
-        yield from (File((*parts, name), 0, bytes, HIDDEN_FOLDER) for name in hidden)
+        yield from (File((*parts, name), left_out=HIDDEN_FOLDER) for name in hidden)
         folders[:] = sorted({*folders} - hidden)
         for name in names:
             path = Path(at, name)
             if path.is_file():
                 yield File((*parts, name), path.stat().st_size, path.read_bytes)
             else:
-                yield File((*parts, name), 0, bytes, UNREADABLE)
+                yield File((*parts, name), left_out=UNREADABLE)
 
 
 def _refuse(error: OSError) -> None:
@@ -212,27 +204,28 @@ def _of_archive(path: Path) -> Iterator[File]:
         files = list(_of_zip(path) if kind == ".zip" else _of_tar(path))
     except (OSError, *BROKEN) as error:
         if name.endswith(COMPRESSED):
-            where = f"{shlex.quote(str(path))} -C {shlex.quote(str(path.parent))}"
-            raise DatasetError(f"unpack {path} first: tar -xzf {where}") from error
+            unpack = f"tar -xzf {shlex.quote(str(path))}"
+            raise DatasetError(f"unpack {path} first: {unpack}") from error
         raise DatasetError(
             f"{path} is not a complete {kind} archive ({first_line(error)}): download it again."
         ) from error
     for file in filter(lambda file: file.parts, files):
         leads_out = ".." in file.parts or file.parts[0] == "/"
-        yield replace(file, left_out=OUTSIDE) if leads_out else file
+        yield replace(file, left_out="outside") if leads_out else file
 
 
 def _of_tar(path: Path) -> Iterator[File]:
     with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:", encoding="utf-8") as tar:
-        while (entry := tar.next()) is not None:
+        for entry in tar:
             tar.members = []  # type: ignore[attr-defined] # or it keeps them all
             parts = PurePosixPath(entry.name).parts
             if entry.isreg() and not entry.issparse():
-                read = partial(_stretch, path, entry.offset_data, entry.size)
-                yield File(parts, entry.size, read)
+                yield File(
+                    parts, entry.size, partial(_stretch, path, entry.offset_data, entry.size)
+                )
             elif not entry.isdir():
                 is_link = entry.issym() or entry.islnk()
-                yield File(parts, 0, bytes, LINKED if is_link else UNREADABLE)
+                yield File(parts, left_out="linked" if is_link else UNREADABLE)
         file.seek(tar.offset)  # tarfile takes a cut between two members for the end
         if file.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError(f"cut off or damaged at byte {tar.offset:,}")
@@ -258,6 +251,6 @@ def _of_zip(path: Path) -> Iterator[File]:
     for info in archive.infolist():
         parts = PurePosixPath(info.filename).parts
         if stat.S_ISLNK(info.external_attr >> 16):
-            yield File(parts, 0, bytes, LINKED)
+            yield File(parts, left_out="linked")
         elif not info.is_dir():
             yield File(parts, info.file_size, partial(read, info.filename))

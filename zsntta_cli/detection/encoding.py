@@ -228,7 +228,7 @@ def encode(encoder: "Encoder", images: Any) -> NDArray[np.float32]:
             if not isinstance(image, Image.Image):
                 check_readable(image)
                 image = Path(image)
-            return encoder.resize(as_shown(image).image)
+            return encoder.resize(as_shown(image)[0])
         except Exception as error:  # of a damaged image PIL raises nearly anything
             is_path = not isinstance(image, Image.Image)
             what = f"image '{short(str(image), 200)}'" if is_path else "an image"

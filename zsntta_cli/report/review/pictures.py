@@ -38,7 +38,7 @@ def pictures(photos: Sequence[Photo]) -> list[Picture | None]:
 def _picture(photo: Photo) -> Picture | None:
     try:
         # A JPEG is decoded no larger than necessary.
-        return small(as_shown(photo.read(), small=(2 * SIDE, 2 * SIDE)).image)
+        return small(as_shown(photo.read(), small=(2 * SIDE, 2 * SIDE))[0])
     except Exception:  # of a damaged file PIL raises nearly anything; the page is still of use
         return None
 
