@@ -48,21 +48,20 @@ def write(root: Path, name: str, count: int, classes: int = 0, kind: str = DATAS
     labels = rng.integers(0, max(classes, 1), count).astype(np.int32)
     noise = 0.4 * rng.normal(size=(5000, DIM)).astype(np.float32)
 
-    def blocks() -> Iterator[np.ndarray]:
-        for start in range(0, count, 20_000):
-            some = labels[start : start + 20_000]
-            drawn = noise[rng.integers(5000, size=len(some))]
-            drawn = drawn + noise[rng.integers(5000, size=len(some))] / 2
-            yield (drawn + (2.6 * text[some] if classes else 0)).astype(np.float16)
-
-    prompt, no_rows = "a photo of a {}.", np.empty((0, DIM), np.float16)
+    blocks = []
+    for start in range(0, count, 20_000):
+        some = labels[start : start + 20_000]
+        drawn = noise[rng.integers(5000, size=len(some))]
+        drawn = drawn + noise[rng.integers(5000, size=len(some))] / 2
+        blocks.append((drawn + (2.6 * text[some] if classes else 0)).astype(np.float16))
+    prompt = "a photo of a {}."
     made = Features(
-        path, kind, name, ENCODER, {}, no_rows,
+        path, kind, name, ENCODER, {}, np.concatenate(blocks),
         labels if classes else np.full(count, -1, np.int32),
         tuple(f"class {i}" for i in range(classes)),
         {prompt: Text(prompt, text)} if classes else {},
     )  # fmt: skip
-    store.write(made, [f"{name}/{i}" for i in range(count)], blocks())
+    store.write(made, [f"{name}/{i}" for i in range(count)])
 
 
 def make_features(work: Path) -> None:

@@ -14,6 +14,7 @@ import argparse
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def add_generic(sets: Mapping[str, Features], of: str) -> None:
     mean = own_text(sets[of]).mean(0, dtype=np.float64).astype(np.float32)
     for one in sets.values():
         if one.texts:
-            store.add_texts(store.read(one.path), [], mean, f"the classes of {of}")
+            source = f"the classes of {of}"
+            store.write(replace(store.read(one.path), generic=mean, generic_source=source))
 
 
 def write_words(given: argparse.Namespace, sets: Mapping[str, Features], id_set: str) -> int:

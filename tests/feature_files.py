@@ -34,12 +34,12 @@ def write_features(
     path, *, encoder, source, blocks, labels, sample_ids, class_names=(), texts=(), **more
 ):
     """Write a feature file of blocks of rows, by its parts: the digest of its features."""
-    blocks = list(blocks)
     features = Features(
         path, identity=encoder, source=source, labels=labels, class_names=tuple(class_names),
-        image_features=blocks[0][:0], texts={text.template: text for text in texts}, **more,
+        texts={text.template: text for text in texts}, image_features=np.concatenate(blocks),
+        **more,
     )  # fmt: skip
-    return store.write(features, sample_ids, blocks)
+    return store.write(features, sample_ids).digest
 
 
 def reseal(file):

@@ -164,12 +164,6 @@ def open_regular(path: Path) -> BinaryIO:
     raise OSError("it is not a regular file")
 
 
-def input_size(path: Path) -> int:
-    """The size in bytes of a readable regular file: OSError if it is not one."""
-    with open_regular(path) as file:
-        return os.fstat(file.fileno()).st_size
-
-
 def read_input(path: Path, most: int) -> bytes:
     """Read the bytes of a regular file.
 

@@ -26,13 +26,6 @@ from zsntta_cli.settings.prompts import set_of
 _KIND = "dataset"  # the hub's type of the repository
 _FREE = ("MIT", "BSD", "CC0", "CC BY")  # first words of licences that let anybody pass copies on
 _NAMED = 6  # sets in an error
-_CARD = """---
-license: other
----
-# Features for zsntta
-
-Image features and text features of CLIP models, no images: `zsntta cache pull {repository}`
-"""
 
 
 @contextmanager
@@ -137,8 +130,6 @@ def push(
             _write_copy(path, staging / path.parent.name / path.name, without_ids)
         with _asking(repository):
             api.create_repo(repository, repo_type=_KIND, exist_ok=True)
-            if not api.file_exists(repository, "README.md", repo_type=_KIND):
-                (staging / "README.md").write_text(_CARD.format(repository=repository))
             commit = api.upload_folder(
                 repo_id=repository, repo_type=_KIND, folder_path=staging,
                 commit_message="features for zsntta",
@@ -160,15 +151,14 @@ def _write_copy(path: Path, copy: Path, without_ids: bool) -> None:
     Without ids, skipped images are only counted.
     """
     features, ids = store.read(path), store.read_sample_ids(path)
-    telling = next(filter(names_a_folder, ids), "")
-    if telling and not without_ids:
+    source = dict(features.source)
+    if without_ids:
+        ids = tuple(numbered(len(ids)))
+        source |= {SKIPPED: numbered(len(source[SKIPPED]))} if SKIPPED in source else {}
+    elif telling := next(filter(names_a_folder, ids), ""):
         raise StoreError(
             f"sample ids in {path} name folders of this machine ('{short(telling)}'): add "
             f"--without-ids to replace them with numbers."
         )
-    source = dict(features.source)
-    if without_ids and isinstance(source.get(SKIPPED), list):
-        source[SKIPPED] = numbered(len(source[SKIPPED]))
     public = public_identity(features.identity)
-    copied = replace(features, path=copy, name=path.stem, identity=public, source=source)
-    store.write(copied, numbered(len(ids)) if without_ids else ids)
+    store.write(replace(features, path=copy, name=path.stem, identity=public, source=source), ids)

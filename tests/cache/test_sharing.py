@@ -22,15 +22,11 @@ SETS = {"pets", "birds", "sky", "sand", "noise-gaussian", "words-nouns"}
 
 @pytest.fixture
 def uploads(tmp_path, monkeypatch):
-    """What is uploaded lies in `published`; a repository that there is already has a card."""
+    """What is uploaded is in `published`."""
 
     class Api:
         def create_repo(self, name, *, repo_type, exist_ok):
             assert (name, repo_type, exist_ok) == (REPOSITORY, "dataset", True)
-
-        def file_exists(self, name, path, *, repo_type):
-            assert (name, path, repo_type) == (REPOSITORY, "README.md", "dataset")
-            return (tmp_path / "published" / path).exists()
 
         def upload_folder(self, *, repo_id, repo_type, folder_path, commit_message):
             assert (repo_id, repo_type, bool(commit_message)) == (REPOSITORY, "dataset", True)
@@ -129,18 +125,14 @@ def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, m
         list(pull("other/one", tmp_path, (), None, print))
 
 
-def test_a_second_push_keeps_the_first_and_the_card(uploads, features):
+def test_a_second_push_keeps_the_first(uploads, features):
     with refused("the terms of", "pets (not known)", "--i-may", error=StoreError):
         push(REPOSITORY, features)
     assert not uploads.exists()
     push(REPOSITORY, features, ("noise-gaussian",))  # of our own making
-    card = uploads / "README.md"
-    assert f"zsntta cache pull {REPOSITORY}" in card.read_text()
-    card.write_text("of my own")
     paths, commit = pushed(features, ("sky",))
     assert ([path.name for path in paths], commit) == (["sky.h5"], REVISION)
-    assert {p.name for p in uploads.rglob("*.*")} == {"noise-gaussian.h5", "sky.h5", "README.md"}
-    assert card.read_text() == "of my own"
+    assert {p.name for p in uploads.rglob("*.*")} == {"noise-gaussian.h5", "sky.h5"}
 
 
 def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):

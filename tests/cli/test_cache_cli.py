@@ -117,29 +117,6 @@ def test_verify_finds_ids_that_are_there_twice_and_files_of_two_encoders(zsntta)
     )
 
 
-def test_a_copied_folder_of_a_known_encoder_is_told(zsntta):
-    made = {**ENCODER, "model": "tiny", "pretrained": "embedded", "precision": "fp32"}
-    for folder in ("ViT-B-16-openai", "copy", "tiny"):
-        write(folder=folder, encoder=made)
-    for result in (zsntta("cache", "list"), zsntta("cache", "verify")):
-        for folder in ("ViT-B-16-openai", "copy"):
-            line = f"note: the features in features/{folder}/ are of tiny, embedded"
-            assert line in result.stderr
-        assert "features/tiny/" not in result.stderr
-    run = (
-        "simulate",
-        "--method=zs-clip",
-        "--id=pets",
-        "--ratio=0",
-        "--prompt=a {}.",
-        "--noise=none",
-    )
-    assert (
-        "the features in copy/ were made with tiny, embedded"
-        in zsntta(*run, "--encoder=copy").output
-    )
-
-
 def test_import_and_export_say_what_they_wrote(zsntta, tmp_path):
     np.savez(tmp_path / "in.npz", features=ROWS, labels=LABELS)
     np.savez(tmp_path / "text.npz", text_features=2 * np.eye(3, 16), class_names=NAMES)

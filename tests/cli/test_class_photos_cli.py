@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -130,6 +131,7 @@ def test_what_will_not_do_is_one_line(photos):
     fails(result, "tent needs class names or words", code=2, stdout=None)
     shutil.rmtree("examples/star")
     fails(photos(*EXTRACT), "examples has no photos of 'star'", stdout=None)
-    store.add_texts(store.read(FILE), [Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)])
+    text = Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)
+    store.write(replace(store.read(FILE), texts={"a {}": text}))
     with pytest.raises(StoreError, match=r"logit scale of .* is -1"):
         store.read(FILE)

@@ -11,7 +11,6 @@ published accuracies is made by tools/published_accuracies.py.
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +34,8 @@ _WEB_SETS = {
 }  # fmt: skip
 _CAUSES = "class names, the order of labels, interpolation (bicubic), QuickGELU, the prompt"
 
+Labels = NDArray[np.integer]
+
 
 class PublishedAccuracy(NamedTuple):
     """One published accuracy: a row of the table."""
@@ -48,8 +49,7 @@ class PublishedAccuracy(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True)
-class ZeroShotAccuracy:
+class ZeroShotAccuracy(NamedTuple):
     """The number of images nearest to their own class's text feature, under one prompt."""
 
     template: str
@@ -95,12 +95,11 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
 
 def accuracy_lines(features: Features) -> Iterator[str]:
     """A set's accuracies, the published ones, and warnings of what may be wrong, as lines."""
-    path, shots, warnings = features.path, zero_shots(features), dict[str, None]()
+    path, shots = features.path, zero_shots(features)
     for shot in shots:
         under = f" under '{shot.template}'" * (len(shots) > 1)
         yield f"note: {path.stem}{under}: {shot.line}"
-        warnings[shot.warning] = None
-    for warning in filter(None, warnings):
+    for warning in dict.fromkeys(shot.warning for shot in shots if shot.warning):
         yield f"warning: {path.parent.name}/{path.stem}: {warning}."
 
 
@@ -126,14 +125,12 @@ def published(
     model, pretrained = str(identity.get("model")), identity.get("pretrained")
     if pretrained == "openai":
         model = model.removesuffix("-quickgelu")  # OpenAI's weights have it in any case
+    encoder = model if pretrained == IMPORTED else f"{model}-{pretrained}"
     of_set, templates = _WEB_SETS.get(name, name), {*templates_of(template)}
     for row in table():
-        is_imported = pretrained == IMPORTED and model == f"{row.model}-{row.pretrained}"
-        if (
-            (row.set, row.images) == (of_set, images)
-            and ((row.model, row.pretrained) == (model, pretrained) or is_imported)
-            and {*templates_of(row.templates)} == templates
-        ):
+        is_of_set = (row.set, row.images) == (of_set, images)
+        is_encoder = f"{row.model}-{row.pretrained}" == encoder
+        if is_of_set and is_encoder and {*templates_of(row.templates)} == templates:
             return row
     return None
 
@@ -149,19 +146,17 @@ _ERRORS = 4  # the gain must be more than so many standard errors above 0 (McNem
 _TIMES = 2  # times as many right answers, at least, on images of the classes that are exchanged
 _MOST_CLASSES = 3000  # for the search, whose memory grows with the square of the classes
 
-Labels = NDArray[np.integer]
-
 
 def _other_order(labels: Labels, answers: Labels, names: Sequence[str]) -> str:
     """Warn that labels seem to be in a different order, and give its accuracy; empty if not."""
     share, every = (labels == answers).mean(), np.arange(len(names))
     if share > 1 - _LEAST_GAIN:
         return ""  # no order can gain so much
-    too_high, too_low = np.roll(every, 1), np.roll(every, -1)
-    orders = [order for order in (too_high, too_low) if _is_better(order, labels, answers)]
-    best = _best(labels[::2], answers[::2], len(names))
-    if best is not None and _is_better(best, labels[1::2], answers[1::2]):
-        orders.append(best)
+    orders = [np.roll(every, 1), np.roll(every, -1)]  # labels one too high, and too low
+    orders = [order for order in orders if _is_better(order, labels, answers)]
+    if len(names) <= _MOST_CLASSES:
+        best = _best(labels[::2], answers[::2], len(names))
+        orders += [best] if _is_better(best, labels[1::2], answers[1::2]) else []
     if not orders:
         return ""
     order = max(orders, key=lambda one: (one[labels] == answers).mean())
@@ -173,18 +168,17 @@ def _other_order(labels: Labels, answers: Labels, names: Sequence[str]) -> str:
     )
 
 
-def _best(labels: Labels, answers: Labels, classes: int) -> NDArray[np.intp] | None:
-    """The order under which most of the answers are right; None if it cannot gain much."""
-    if classes > _MOST_CLASSES:
-        return None
-    pairs = labels.astype(np.intp) * classes + answers
-    confusion = np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
+def _best(labels: Labels, answers: Labels, classes: int) -> NDArray[np.intp]:
+    """The order under which most of the answers are right; the usual one if none can gain much."""
+    confusion = np.zeros((classes, classes), np.intp)
+    np.add.at(confusion, (labels, answers), 1)
     most = np.minimum(confusion.max(axis=0).sum(), confusion.max(axis=1).sum())
+    every = np.arange(classes)
     if most - np.trace(confusion) < _LEAST_GAIN * confusion.sum():
-        return None
+        return every
     from scipy.optimize import linear_sum_assignment
 
-    every, order = linear_sum_assignment(confusion, maximize=True)
+    _, order = linear_sum_assignment(confusion, maximize=True)
     # Classes move only where each is the other's most frequent answer: the assignment also moves
     # classes with few or no answers, to wherever a place is left.
     found = confusion[every, order]

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import ANSWERS, locked
-from zsntta_cli.cache.unfinished import Unfinished, said_of
-from zsntta_cli.errors import StoreError
+from zsntta_cli.cache.unfinished import Unfinished
 
 _DIGITS = 12  # digits of the question's digest in a file's name
 
@@ -51,11 +49,8 @@ class AnswerFile:
 
     def _kept(self) -> tuple[Unfinished, Answers]:
         """The file, and the answers (N, 5) in it; rows that are damaged are none."""
-        file, answers = (
-            Unfinished(self.path, self._of, 2 + len(COLUMNS), "float64"),
-            unknown(self.images),
-        )
-        rows = np.array(file.rows)
+        file = Unfinished(self.path, self._of, 2 + len(COLUMNS), "float64")
+        rows, answers = np.array(file.rows), unknown(self.images)
         rows = rows[rows[:, -1] == _checksums(rows[:, :-1])]
         answers[rows[:, 0].astype(int)] = rows[:, 1:-1]
         return file, answers
@@ -75,19 +70,6 @@ class AnswerFile:
             new = np.flatnonzero(is_known(answers) & ~is_known(kept))
             rows = np.column_stack([new, answers[new]])
             file.append(np.column_stack([rows, _checksums(rows)]))
-
-
-def problem(path: Path) -> str:
-    """What is wrong with a file of answers; empty if they belong to the features beside it."""
-    features = path.with_name(f"{Path(path.stem).stem}.h5")
-    try:
-        said, now = json.loads(said_of(path).read_bytes()), store.read(features, rows=False)
-        is_same = (said["features"], said["images"]) == (now.digest, len(now))
-    except StoreError as error:
-        return str(error)
-    except (OSError, ValueError, LookupError, TypeError):
-        return "does not name its features"
-    return "" if is_same else f"has answers for features that {features.name} no longer has"
 
 
 def _checksums(rows: NDArray[np.float64]) -> NDArray[np.float64]:

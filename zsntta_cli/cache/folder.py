@@ -27,6 +27,12 @@ def encoder_folder(root: Path, encoder_name: str) -> Path:
     return root / encoder_name
 
 
+def feature_path(root: Path, encoder_name: str, name: str) -> Path:
+    """The path of a set's feature file: SettingsError if a name leads out of `root`."""
+    check_plain("set", name)
+    return encoder_folder(root, encoder_name) / f"{name}.h5"
+
+
 def folder_name(choice: EncoderChoice) -> str:
     """The folder name of an encoder's features.
 
@@ -36,22 +42,13 @@ def folder_name(choice: EncoderChoice) -> str:
     if choice.folder or not choice.file:
         return choice.slug
     weights = Path(choice.pretrained).absolute()
-    status = weights.stat()
-    digest = _digest(weights, status.st_size, status.st_mtime_ns, status.st_ino)
-    return f"{choice.slug}-{digest[:_DIGITS]}"
+    return f"{choice.slug}-{_digest(weights, weights.stat().st_mtime_ns)[:_DIGITS]}"
 
 
 @lru_cache(maxsize=16)
-def _digest(weights: Path, *_state: int) -> str:
+def _digest(weights: Path, _changed: int) -> str:
     """The sha256 of a file, which is computed once unless the file changes."""
     return sha256(weights)
-
-
-def feature_path(root: Path, encoder_name: str, name: str) -> Path:
-    """The path of a set's feature file: SettingsError if a name leads out of `root`."""
-    check_plain("encoder", encoder_name)
-    check_plain("set", name)
-    return root / encoder_name / f"{name}.h5"
 
 
 @contextlib.contextmanager
@@ -76,6 +73,8 @@ def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
 def entries(root: Path, encoder_name: str | None) -> list[Path]:
     """All entries of an encoder's folder, or of all encoders' folders, in order.
 
+    The encoder is a folder name, never a pattern.
+
     Raises:
         StoreError: a folder cannot be read.
     """
@@ -89,61 +88,44 @@ def entries(root: Path, encoder_name: str | None) -> list[Path]:
         raise StoreError(f"cannot list features ({first_line(error)}).") from error
 
 
-def is_feature_file(path: Path) -> bool:
-    """Whether an entry has the name of a feature file."""
+def _is_feature_file(path: Path) -> bool:
     return path.suffix == ".h5" and not path.name.startswith(".") and path.is_file()
 
 
-def feature_files(root: Path, encoder_name: str | None) -> list[Path]:
-    """The feature files, in order; the encoder is a folder name, never a pattern."""
-    return [*filter(is_feature_file, entries(root, encoder_name))]
-
-
 def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None) -> list[Path]:
-    """Find the feature files of the named sets, or of all if none is named.
+    """Find the feature files of the named sets, or of all if none is named, in order.
 
     Raises:
         StoreError: a set has no feature file.
     """
-    from zsntta_cli.cache.lacking import missing_features
-
-    files = feature_files(root, encoder_name)
-    cached_names = tuple(dict.fromkeys(path.stem for path in files))
+    files = [*filter(_is_feature_file, entries(root, encoder_name))]
+    cached_names = dict.fromkeys(path.stem for path in files)
     for name in names:
         if name not in cached_names:
-            raise missing_features(name, encoder_name or "", root, cached_names)
+            from zsntta_cli.cache.lacking import missing_features
+
+            raise missing_features(name, encoder_name or "", root, tuple(cached_names))
     return [path for path in files if not names or path.stem in names]
 
 
 def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
     """The sets of a kind with features of an encoder; only file names are read."""
-    files = feature_files(root, encoder_name)
-    return [path.stem for path in files if SetName.parse(path.stem).kind == kind]
+    names = [path.stem for path in find(root, (), encoder_name)]
+    return [name for name in names if SetName.parse(name).kind == kind]
 
 
-def encoders_with(root: Path, name: str, parameters: bool = False) -> list[str]:
-    """The folders of encoders with features of a set, or of the set with any `parameters`."""
+def encoder_names(root: Path, name: str = "", parameters: bool = False) -> list[str]:
+    """The folders of encoders with features of any set, or of one set with any `parameters`."""
     folders = dict[str, None]()
-    for path in feature_files(root, None):
-        if name == (SetName.parse(path.stem).base if parameters else path.stem):
+    for path in find(root):
+        if name in ("", SetName.parse(path.stem).base if parameters else path.stem):
             folders[path.parent.name] = None
     return [*folders]
 
 
-def encoder_names(root: Path) -> list[str]:
-    """The folders of encoders with features."""
-    return [*dict.fromkeys(path.parent.name for path in feature_files(root, None))]
-
-
 def described(root: Path, encoder_name: str) -> "list[Features]":
     """The descriptions of an encoder's feature files, without those that are broken."""
-    from zsntta_cli.cache import store  # listing names, as a shell's completion does, needs no h5py
-
-    found = []
-    for path in feature_files(root, encoder_name):
-        with contextlib.suppress(StoreError):
-            found.append(store.read(path, rows=False))
-    return found
+    return [file.header for file in stored(root, encoder_name) if file.header]
 
 
 def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> "list[Features]":
@@ -173,23 +155,23 @@ class Stored:
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
     """List feature files, unfinished extractions, parts that are not joined, and TPT's answers."""
-    from zsntta_cli.cache import store
+    from zsntta_cli.cache import store  # listing names, as a shell's completion does, needs no h5py
 
     found = []
     for path in entries(root, encoder_name):
         with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
-            size = path.stat().st_size
-            if is_feature_file(path):
+            size, is_hidden = path.stat().st_size, path.name.startswith(".")
+            if _is_feature_file(path):
+                header, state = None, ""
                 try:
-                    found.append(Stored(path, path.stem, size, store.read(path, rows=False)))
+                    header = store.read(path, rows=False)
                 except StoreError as error:
-                    reason = f"broken: {first_line(error.__cause__ or error)}"
-                    found.append(Stored(path, path.stem, size, state=reason))
-            elif path.name.startswith(".") and path.suffix == ROWS:
+                    state = f"broken: {first_line(error.__cause__ or error)}"
+                found.append(Stored(path, path.stem, size, header, state))
+            elif is_hidden and path.suffix == ROWS:
                 found.append(Stored(path, path.stem[1:], size, state="unfinished"))
-            elif path.suffix == ANSWERS and not path.name.startswith("."):
-                name = f"{Path(path.stem).stem}, TPT's answers"
-                found.append(Stored(path, name, size))
+            elif path.suffix == ANSWERS and not is_hidden:
+                found.append(Stored(path, f"{Path(path.stem).stem}, TPT's answers", size))
             elif path.suffix == PARTS and not path.with_suffix(".h5").exists():
                 sizes = [part.stat().st_size for part in path.glob("[0-9]*.h5")]
                 state = f"{len(sizes)} parts, not joined"

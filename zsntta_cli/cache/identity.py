@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import StoreError, counted, first_of, short
-from zsntta_cli.settings import CHECKPOINT, hub_folder, known_folders
+from zsntta_cli.settings import CHECKPOINT, hub_folder
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
@@ -42,11 +42,11 @@ def difference(
     A model in a folder stays the same model when the folder is moved.
     """
     for key in keys:
-        here, there = one.get(key), other.get(key)
-        if here != there and without_place(here) != without_place(there):
-            if key == "digest":  # of a source
-                return "file names, sizes, labels or classes differ"
-            return f"{key} is {short(str(here))}, not {short(str(there))}"
+        here, there = _without_place(one.get(key)), _without_place(other.get(key))
+        if here != there and key == "digest":  # of a source
+            return "file names, sizes, labels or classes differ"
+        if here != there:
+            return f"{key} is {short(str(one.get(key)))}, not {short(str(other.get(key)))}"
     return ""
 
 
@@ -68,37 +68,26 @@ def check_same(
         raise StoreError(f"{path} is from a different {what} ({differs}): {then}.")
 
 
-def foreign_model(features: "Features") -> str:
-    """The encoder of features in a different encoder's folder, such as a copied one; else empty.
-
-    Only the folders of the paper's encoders and of the embedded one are known. Of an imported
-    encoder only its name is known.
-    """
-    made, folder = features.identity, features.path.parent.name
-    model = str(made.get("model"))
-    if folder.startswith(model) or made.get("pretrained") == IMPORTED:
-        return ""
-    known = known_folders()
-    is_known = model in [choice.model for choice in known.values()]
-    is_told = folder in known or (is_known and IMPORTED not in features.source)
-    return short(f"{model}, {made.get('pretrained')}") if is_told else ""
-
-
-def without_place(model: Any) -> Any:
-    """The name of a model, without the folders of its machine."""
-    if isinstance(model, str) and (folder := hub_folder(model)):
+def _without_place(value: Any) -> Any:
+    """A value of an identity; the name of a model is without the folders of its machine."""
+    if isinstance(value, str) and (folder := hub_folder(value)):
         return f"{CHECKPOINT}./{folder.name}"
-    if isinstance(model, str) and model.startswith(_LOCAL_DIR):
-        return _LOCAL_DIR + PurePath(model.removeprefix(_LOCAL_DIR)).name
-    return model
+    if isinstance(value, str) and value.startswith(_LOCAL_DIR):
+        return _LOCAL_DIR + PurePath(value.removeprefix(_LOCAL_DIR)).name
+    return value
 
 
 def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
     """An encoder's identity without the folders of this machine."""
-    public = {**identity, "model": without_place(identity.get("model"))}
+    public = {**identity, "model": _without_place(identity.get("model"))}
     if isinstance(weights := identity.get("pretrained"), str):
         public["pretrained"] = PurePath(weights).name
     return public
+
+
+def names_a_folder(sample_id: str) -> bool:
+    """Whether a sample id is an absolute path, which names folders of this machine."""
+    return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
 
 
 def overlap(id_set: "Features", ood_set: "Features") -> str:
@@ -116,11 +105,6 @@ def overlap(id_set: "Features", ood_set: "Features") -> str:
 
 def _plain(name: str) -> str:
     return " ".join(re.split(r"[\s_-]+", name.casefold()))
-
-
-def names_a_folder(sample_id: str) -> bool:
-    """Whether a sample id is an absolute path, which names folders of this machine."""
-    return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
 
 
 ENCODING = {  # libraries that encode images and class names, by module, with their distributions

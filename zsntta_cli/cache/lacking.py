@@ -4,11 +4,12 @@ The command names the encoder as far as its folder tells; the command line adds 
 user typed (`cli/command.py`).
 """
 
-import shlex
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import join, quote
 
-from zsntta_cli.cache.folder import described, encoders_with
+from zsntta_cli.cache.folder import described, encoder_names
 from zsntta_cli.cache.identity import IMPORTED
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
@@ -25,13 +26,12 @@ def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] =
     `encoder` is the folder of its features, empty for any.
     """
     parsed, close = SetName.parse(name), near(name, there)
-    others = [one for one in encoders_with(root, name) if one != encoder]
     hint = close or (f" (cached: {first_of(there, _CACHED)})" if there else "")
-    if others:
+    if others := [one for one in encoder_names(root, name) if one != encoder]:
         hint = f" (available by {first_of(others, 3)}: --encoder NAME)"
     lacks = f"no features of '{name}'{f' by {encoder}' if encoder else ''} in {root}/{hint}"
     way = f"type {making([name], encoder, root)}"
-    if parsed.kind == NOISE and encoder and _is_imported(encoder, root):
+    if parsed.kind == NOISE and _is_imported(encoder, root):
         way = f"omit injected noise with --noise none, or {way}"
     elif parsed.base not in CATALOGUE:
         if close:
@@ -41,10 +41,14 @@ def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] =
     return StoreError(f"{lacks}: {way}")
 
 
-def missing_sets(missing: Mapping[str, Sequence[str]], root: Path) -> StoreError:
-    """The error for several sets without feature files, by the folders of their encoders."""
+def missing_sets(missing: Mapping[str, Sequence[str]], root: Path, way: str = "") -> StoreError:
+    """The error for several sets without feature files, by the folders of their encoders.
+
+    `way` is what to do, if not the commands that make these files.
+    """
     sets = " and ".join(f"{len(names)} by {folder}" for folder, names in missing.items())
-    return StoreError(f"feature files missing in {root}/: {sets}: type {making_all(missing, root)}")
+    way = way or f"type {making_all(missing, root)}"
+    return StoreError(f"feature files missing in {root}/: {sets}: {way}")
 
 
 def missing_text(
@@ -59,7 +63,7 @@ def missing_text(
     lists = [n for n, s in WORD_SETS.items() if prompt in s.prompts.values()]
     if lists and len(templates_of(prompt)) > 1 and not _is_imported(encoder, root):
         return StoreError(f"{lacks}: type zsntta extract --words {lists[0]}{_of(encoder, root)}")
-    option = "--class-photos DIR" if prompt == PHOTOS else f"--prompt {shlex.quote(prompt)}"
+    option = "--class-photos DIR" if prompt == PHOTOS else f"--prompt {quote(prompt)}"
     of_limit = f" --limit {limit}" if limit else ""
     return StoreError(f"{lacks}: type {making([name], encoder, root)} {option}{of_limit}")
 
@@ -90,19 +94,19 @@ def making_all(missing: Mapping[str, Sequence[str]], root: Path) -> str:
     return " && ".join(making(names, folder, root) for folder, names in missing.items())
 
 
-def making(names: Sequence[str], encoder: str = "", root: Path = FEATURES) -> str:
+def making(names: Sequence[str], encoder: str, root: Path) -> str:
     """The command that makes the features of sets, or imports those that cannot be made here."""
     kinds = {name: SetName.parse(name).kind for name in names}
-    if _is_imported(encoder, root) and {*kinds.values()} != {WORDS}:
-        by = f"--encoder {shlex.quote(encoder)} --features FILE{_folder(root)}"
-        return " && ".join(f"zsntta cache import {shlex.quote(name)} {by}" for name in names)
+    if {*kinds.values()} != {WORDS} and _is_imported(encoder, root):
+        by = f"--encoder {quote(encoder)} --features FILE{_folder(root)}"
+        return " && ".join(f"zsntta cache import {quote(name)} {by}" for name in names)
     asked: list[str] = []
     for name in sorted(names, key=lambda name: kinds[name] == NOISE):
         bare, known = SetName.parse(name).bare, SetName.parse(name).base in CATALOGUE
         own = f"{CLIP_BENCHMARK}/{name}" if name.startswith(WEB) else f"{name}=PATH"
         what = {WORDS: ("--words", set_of(bare) or f"{bare}.txt"), NOISE: ("--noise", bare)}
         asked += what.get(kinds[name], ("--dataset", name if known else own))
-    return f"zsntta extract {shlex.join(asked)}{_of(encoder, root)}"
+    return f"zsntta extract {join(asked)}{_of(encoder, root)}"
 
 
 def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
@@ -112,19 +116,13 @@ def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
 
 def _made_by(folder: str, root: Path) -> tuple[bool, EncoderChoice | None]:
     """Whether a folder has features, and the encoder with which they were extracted."""
-    try:
-        beside = described(root, folder) if folder else []
-    except ZsnttaError:
-        beside = []
-    if not beside:
-        return False, None
-    made = beside[0].identity
-    try:
+    made: Mapping[str, object] = {}
+    with contextlib.suppress(LookupError, ZsnttaError):  # an import says little
+        made = described(root, folder)[0].identity if folder else {}
         choice = EncoderChoice(*(str(made[key]) for key in ("model", "pretrained", "precision")))
-    except (KeyError, ZsnttaError):  # an import says little
-        return True, None
-    is_own = made["pretrained"] != IMPORTED and folder.startswith(choice.slug)  # it is no copy
-    return True, choice if is_own else None
+        if made["pretrained"] != IMPORTED and folder.startswith(choice.slug):  # it is no copy
+            return True, choice
+    return bool(made), None
 
 
 def _is_imported(folder: str, root: Path) -> bool:
@@ -140,4 +138,4 @@ def _of(encoder: str, root: Path) -> str:
 
 
 def _folder(root: Path) -> str:
-    return "" if root == FEATURES else f" --features-dir {shlex.quote(str(root))}"
+    return "" if root == FEATURES else f" --features-dir {quote(str(root))}"

@@ -46,13 +46,12 @@ _ALSO = {  # names that other tools have for them
     "features": _ROWS, "targets": _LABELS, "label": _LABELS, "target": _LABELS,
     "classes": _NAMES, "classnames": _NAMES, "text_weights": _TEXT,
 }  # fmt: skip
-_TEMPLATES, _GENERIC, _GENERIC_SOURCE = "templates", "generic_text", "generic_source"
-_OF_TEXT = (_TEXT, _NAMES, _TEMPLATES, _GENERIC, _GENERIC_SOURCE)  # beginnings of names
+_IDS, _TEMPLATES, _UNIT = "sample_ids", "templates", "normalized"
+_GENERIC, _GENERIC_SOURCE, _ENCODER = "generic_text", "generic_source", "encoder"
+_BESIDE_TEXT = (_TEMPLATES, _GENERIC, _GENERIC_SOURCE)
 _KINDS = {"f": "floating-point numbers", "iu": "whole numbers", "US": "texts"}
 _ENDINGS = (".npz", ".npy", ".pt", ".pth", ".safetensors")
-_BARE = ""  # the key of an array whose file gives it none
-_UNIT = 1e-4  # text features whose norms are further from 1 are normalised
-_POOLS = tuple(map(noise_name, NOISE_TYPES))
+_TEXT_IS_UNIT = 1e-4  # text features whose norms are further from 1 are normalised
 _NO_LINE = re.compile(r"^\s*$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udc7f\udd00-\udfff]")
 
 Array = NDArray[Any]
@@ -61,7 +60,7 @@ Note = Callable[[str], None]
 
 
 def read_arrays(path: Path) -> Arrays:
-    """Read the arrays of a file.
+    """Read the arrays of a file; one without a key has the key "".
 
     Raises:
         StoreError: the file does not exist, has an unknown type, is broken, or has objects.
@@ -71,10 +70,10 @@ def read_arrays(path: Path) -> Arrays:
         raise StoreError(f"{path} is not a readable file: must be one of {', '.join(_ENDINGS)}.")
     try:
         if ending == ".npy":
-            return {_BARE: np.lib.format.open_memmap(path, mode="r")}
+            return {"": np.lib.format.open_memmap(path, mode="r")}
         if ending == ".npz":
             with path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
-                return {key: _array(value) for key, value in loaded.items()}
+                return {key: np.asarray(value) for key, value in loaded.items()}
         if ending == ".safetensors":
             from safetensors.torch import load_file
 
@@ -85,8 +84,7 @@ def read_arrays(path: Path) -> Arrays:
             content = torch.load(path, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:  # torch advises to unpickle all the same
             raise ValueError("damaged, or has objects other than tensors and strings") from error
-        if not isinstance(content, dict):
-            content = {_BARE: content}
+        content = content if isinstance(content, dict) else {"": content}
         return {str(key): _array(value) for key, value in content.items()}
     except Exception as error:  # damaged files make zipfile, NumPy and torch raise nearly anything
         reason = first_line(error).rstrip(".")
@@ -96,7 +94,7 @@ def read_arrays(path: Path) -> Arrays:
 
 
 def _array(value: Any) -> Array:
-    """The array of a file's value: an array, a tensor, or a list of texts."""
+    """The array of a tensor, or of a list of texts."""
     if not hasattr(value, "untyped_storage"):
         return np.asarray(value)
     # With strides of 0, a small file can claim a tensor of any shape, and a copy fills the memory.
@@ -104,9 +102,6 @@ def _array(value: Any) -> Array:
         raise ValueError("it has an expanded tensor: save the tensor's .clone()")
     array: Array = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     return array  # NumPy has no bfloat16
-
-
-# In.
 
 
 @dataclass(frozen=True)
@@ -125,22 +120,6 @@ class ImportPlan:
     overwrite: bool = False
     logit_bias: float | None = None  # of a sigmoid model
 
-    def __post_init__(self) -> None:
-        pools, kind = ", ".join(_POOLS), SetName.parse(self.name).kind
-        check(
-            self.is_noise or kind == DATASET,
-            f"name is '{self.name}', must be a data set name or one of: {pools}.",
-        )
-        check(
-            not self.is_noise or list(self.files) == [_ROWS],
-            f"'{self.name}' is a noise pool: omit labels, class names and text.",
-        )
-
-    @property
-    def is_noise(self) -> bool:
-        """Whether the set is a noise pool."""
-        return self.name in _POOLS
-
     @property
     def files(self) -> dict[str, Path]:
         """The files, each by the name of its array."""
@@ -156,43 +135,50 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     `note` receives each observation.
 
     Raises:
+        SettingsError: the name is not that of a set or a noise pool, or a pool has more files.
         StoreError: a file cannot be read, arrays do not match each other, or the feature file or
             the folder has different features.
     """
-    path, held = feature_path(root, plan.encoder, plan.name), _gathered(plan)
+    pools = [noise_name(noise) for noise in NOISE_TYPES]
+    check(
+        plan.name in pools or SetName.parse(plan.name).kind == DATASET,
+        f"name is '{plan.name}', must be a data set name or one of: {', '.join(pools)}.",
+    )
+    check(
+        plan.name not in pools or len(plan.files) == 1,
+        f"'{plan.name}' is a noise pool: omit labels, class names and text.",
+    )
+    path, held = feature_path(root, plan.encoder, plan.name), _gathered(plan.files)
+    if plan.name in pools:
+        held = {key: held[key] for key in (_ROWS, _IDS, _UNIT, _ENCODER) if key in held}
     rows = _checked(held, _ROWS, ("N", "D"))
     count, dim = rows.shape
     with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
-    labels, names, texts = np.full(count, -1, np.int32), tuple[str, ...](), dict[str, Text]()
+    names, texts = _lines(held, _NAMES, "C") if _NAMES in held else (), dict[str, Text]()
+    if _TEXT in held:
+        text = _text(plan, held, (len(names) or "C", dim))
+        texts[text.template] = text
+        if not names:
+            names = tuple(f"class {i}" for i in range(len(text.features)))
+            note(f"no class names: using '{names[0]}' … '{names[-1]}'")
     generic, of_words = None, ""
-    if not plan.is_noise:
-        names = _lines(held, _NAMES, "C") if _NAMES in held else ()
-        if _TEXT in held:
-            text = _text(plan, held, (len(names) or "C", dim))
-            texts[text.template] = text
-            if not names:
-                names = tuple(f"class {i}" for i in range(len(text.features)))
-                note(f"no class names: using '{names[0]}' … '{names[-1]}'")
-        if _GENERIC in held:
-            generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
-            said = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
-            [of_words] = _lines({_GENERIC_SOURCE: said}, _GENERIC_SOURCE, 1)
-        if _LABELS in held:
-            labels = _labels(held, count, len(names))
-        else:
-            note("no labels: it can only be an OOD set")
-    ids = _lines(held, "sample_ids", count) if "sample_ids" in held else numbered(count)
-    norms, normalized = row_norms(rows), plan.normalized
-    if normalized is None:
-        is_unit = abs(norms - 1) <= UNIT_TOLERANCE
-        normalized = bool(np.all(held.get("normalized", is_unit)))
-    kind = "normalised" if normalized else "raw"
+    if _GENERIC in held:
+        generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
+        said = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
+        [of_words] = _lines({_GENERIC_SOURCE: said}, _GENERIC_SOURCE, 1)
+    if _LABELS not in held and plan.name not in pools:
+        note("no labels: it can only be an OOD set")
+    norms, is_unit = row_norms(rows), plan.normalized
+    if is_unit is None:
+        is_unit = bool(np.all(held.get(_UNIT, abs(norms - 1) <= UNIT_TOLERANCE)))
+    kind = "normalised" if is_unit else "raw"
     note(f"norms are {norms.min():.4g} to {norms.max():.4g}: taken as {kind} features")
     new = Features(
-        path, NOISE if plan.is_noise else DATASET, plan.name, _identity(plan, held, note),
+        path, NOISE if plan.name in pools else DATASET, plan.name, _identity(plan, held, note),
         {"images": count, "imported": [file.name for file in plan.files.values()]},
-        rows, labels, names, texts, generic, of_words, normalized, machine_facts(),
+        rows, _labels(held, count, len(names)), names, texts, generic, of_words, is_unit,
+        machine_facts(),
     )  # fmt: skip
     if wrong := [*faults(new, every_row=True)]:
         raise StoreError(f"{plan.features} cannot be used: {'; '.join(wrong)}.")
@@ -208,27 +194,26 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
             raise StoreError(
                 f"{path} already exists: --overwrite replaces it, --encoder NAME writes elsewhere."
             )
-        store.write(new, ids)
-    return new
+        return store.write(new, _lines(held, _IDS, count) if _IDS in held else numbered(count))
 
 
-def _gathered(plan: ImportPlan) -> dict[str, Array]:
-    """The arrays of all files of a plan under the names of an export; empty ones are skipped.
+def _gathered(files: Mapping[str, Path]) -> dict[str, Array]:
+    """The arrays of files under the names of an export; empty ones are skipped.
 
     Raises:
         StoreError: a file cannot be read, or lacks the array for which it is given.
     """
     gathered: dict[str, Array] = {}
-    for wanted, file in plan.files.items():
+    for wanted, file in files.items():
         arrays = read_arrays(file).items()
         held = {_ALSO.get(key, key or wanted): array for key, array in arrays if array.size}
         if wanted not in held:
             named = ", ".join(f"'{key}'" for key in held) or "nothing"
             raise StoreError(f"{file} holds {named}, must hold '{wanted}': rename the array.")
         if wanted == _TEXT:  # in place of the texts beside the features
-            for key in (_TEMPLATES, _GENERIC, _GENERIC_SOURCE):
-                gathered.pop(key, None)
-            held = {key: held[key] for key in held if key.startswith(_OF_TEXT)}
+            gathered = {key: gathered[key] for key in gathered.keys() - {*_BESIDE_TEXT}}
+            of_text = (_TEXT, _NAMES, *_BESIDE_TEXT)  # beginnings of names
+            held = {key: held[key] for key in held if key.startswith(of_text)}
         gathered |= held if wanted in (_ROWS, _TEXT) else {wanted: held[wanted]}
     return gathered
 
@@ -244,15 +229,8 @@ def _checked(held: Arrays, key: str, shape: tuple[int | str, ...], kinds: str = 
     for wanted, length in zip(shape, array.shape, strict=False):
         fits = fits and (isinstance(wanted, str) or wanted == length)
     if not fits:
-        wanted_shape, way = f"({', '.join(map(str, shape))})", ""
-        if array.ndim == 2:
-            rows, column = ": transpose it if rows are columns", ": use .ravel() for a column, "
-            way = rows if len(shape) == 2 else f"{column}.argmax(1) for one-hot"
-        elif kinds == "iu" and array.dtype.kind == "f":
-            way = ": save .astype('int32')"
-        raise StoreError(
-            f"'{key}' is {array.dtype} {array.shape}, must be {_KINDS[kinds]} {wanted_shape}{way}."
-        )
+        must = f"{_KINDS[kinds]} ({', '.join(map(str, shape))})"
+        raise StoreError(f"'{key}' is {array.dtype} {array.shape}, must be {must}.")
     return array
 
 
@@ -276,12 +254,14 @@ def _text(plan: ImportPlan, held: Arrays, shape: tuple[int | str, ...]) -> Text:
     rows = _checked(held, _text_key(place), shape)
     norms = row_norms(rows)
     with np.errstate(all="ignore"):  # zeros, whose norm stays another: they are refused
-        rows = rows if (abs(norms - 1) <= _UNIT).all() else rows / norms[:, None]
+        rows = rows if (abs(norms - 1) <= _TEXT_IS_UNIT).all() else rows / norms[:, None]
     return Text(template, np.ascontiguousarray(rows, np.float32))
 
 
 def _labels(held: Arrays, count: int, classes: int) -> NDArray[np.int32]:
     """The labels (N,), -1 for none."""
+    if _LABELS not in held:
+        return np.full(count, -1, np.int32)
     labels, most = _checked(held, _LABELS, (count,), "iu"), classes - 1 if classes else 2**31 - 1
     if not -1 <= labels.min() <= labels.max() <= most:
         raise StoreError(
@@ -295,9 +275,9 @@ def _identity(plan: ImportPlan, held: Arrays, note: Note) -> dict[str, Any]:
     """The encoder's identity: that of an export, or one with the keys of an extraction's."""
     scales = {"logit_scale": plan.logit_scale, "logit_bias": plan.logit_bias}
     given = {key: value for key, value in scales.items() if value is not None}
-    if "encoder" in held:
+    if _ENCODER in held:
         try:
-            said = dict(json.loads(str(held["encoder"])).items())
+            said = dict(json.loads(str(held[_ENCODER])).items())
         except (ValueError, AttributeError, RecursionError) as error:
             raise StoreError(
                 f"{plan.features}: its 'encoder' is not a JSON object: export it again."
@@ -310,9 +290,6 @@ def _identity(plan: ImportPlan, held: Arrays, note: Note) -> dict[str, Any]:
         "model": plan.encoder, "pretrained": IMPORTED, **dict.fromkeys(unknown),
         "logit_scale": _SCALE, "versions": {"zsntta": __version__}, **sigmoid, **given,
     }  # fmt: skip
-
-
-# Out.
 
 
 def export_features(
@@ -342,20 +319,20 @@ def export_features(
     features, ids = store.read(path), store.read_sample_ids(path)
     if not len(features):
         raise StoreError(f"'{name}' has no images to export.")
-    texts = [*features.texts.values()]
     arrays: dict[str, Array] = {
-        "image_features": features.image_features,
-        "labels": features.labels,
-        "normalized": np.array(features.normalized),
-        "encoder": np.array(json.dumps(public_identity(features.identity))),
-        **{_text_key(i): text.features for i, text in enumerate(texts)},
+        _ROWS: features.image_features,
+        _LABELS: features.labels,
+        _UNIT: np.array(features.normalized),
+        _ENCODER: np.array(json.dumps(public_identity(features.identity))),
     }
+    for i, text in enumerate(features.texts.values()):
+        arrays[_text_key(i)] = text.features
     if not without_ids:
-        arrays["sample_ids"] = np.array(ids, np.str_)
+        arrays[_IDS] = np.array(ids, np.str_)
     if features.class_names:
-        arrays["class_names"] = np.array(features.class_names)
-    if texts:
-        arrays["templates"] = np.array([text.template for text in texts])
+        arrays[_NAMES] = np.array(features.class_names)
+    if features.texts:
+        arrays[_TEMPLATES] = np.array([*features.texts])
     if features.generic is not None:
         arrays |= {_GENERIC: features.generic, _GENERIC_SOURCE: np.array(features.generic_source)}
     with whole_file(target) as temporary, temporary.open("wb") as file:
@@ -366,4 +343,4 @@ def export_features(
 
 
 def _text_key(index: int) -> str:
-    return f"text_features_{index}" if index else "text_features"
+    return f"{_TEXT}_{index}" if index else _TEXT

@@ -34,20 +34,14 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
 
     It is short, since every record has it, and listing ten thousand records parses all of them.
     """
-    identity, source, machine = (
-        public_identity(features.identity),
-        features.source,
-        features.machine,
-    )
-    skipped, digest, steps = source.get("skipped"), source.get("digest"), list[str]()
+    identity, machine = public_identity(features.identity), features.machine
+    source, steps = features.source, list[str]()
+    skipped, digest = source.get("skipped"), source.get("digest")
     for step, value in _mapping(identity.get("preprocessing")).items():
         steps.append(f"{step} {' '.join(map(str, value)) if isinstance(value, list) else value}")
-    values: dict[str, Any] = {}
-    for key in _MADE_BY:
-        values[key] = machine.get(key, identity.get(key))
-    for key in _MADE_OF:
-        values[key] = source.get(key)
-    values |= {
+    values = {
+        **{key: machine.get(key, identity.get(key)) for key in _MADE_BY},
+        **{key: source.get(key) for key in _MADE_OF},
         "preprocessing": ", ".join(steps) or None,  # "size 32 32, interpolation bicubic"
         "kind": features.kind,
         "content": digest[:_DIGITS] if isinstance(digest, str) else None,
@@ -57,26 +51,19 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
         "created": features.created or None,  # neither this nor the prompt is compared
         "prompt": prompt or None,
     }
-    for key in [*values]:
-        if values[key] is None and not (key == "limit" and key in source):  # no limit is said, too
-            del values[key]
-    return values
+    is_limit_known = {"limit"} & source.keys()  # that there is no limit is recorded, too
+    return {k: value for k, value in values.items() if value is not None or k in is_limit_known}
 
 
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
     """Turn the origins of sets into the format of a record."""
-    every = list(origins.values())
-    shared = dict(every[0]) if every else {}
-    for origin in every:
-        for key in [*shared]:
-            if key not in origin or origin[key] != shared[key]:
-                del shared[key]
-    own = {}
-    for name, origin in origins.items():
-        own[name] = dict(origin)
-        for key in shared:
-            del own[name][key]
-    return {_SHARED: shared, _SETS: own}
+    first, *others = [*origins.values()] or [{}]
+    shared = {k: v for k, v in first.items() if all(k in o and o[k] == v for o in others)}
+    sets = {
+        name: {key: value for key, value in origin.items() if key not in shared}
+        for name, origin in origins.items()
+    }
+    return {_SHARED: shared, _SETS: sets}
 
 
 def origins_in(recorded: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -90,7 +77,7 @@ def differences_in_words(here: Origin, there: Origin) -> str:
     if not here or not there:
         whose = "the record does" if here else "the feature file here does"
         return f"{whose} not say how they were made"
-    new, old = _flat(here), _flat(there)
+    new, old = map(_flat, (here, there))
     versions = sorted(key for key in {*new, *old} if key.startswith("versions."))
     differences = [
         f"{key}: {short(str(old.get(key, 'none')))} -> {short(str(new.get(key, 'none')))}"

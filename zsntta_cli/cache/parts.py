@@ -57,14 +57,14 @@ def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Pat
 
 
 def join_parts(path: Path) -> Features:
-    """Join the parts of the set at `path` unless it exists, and return the set's description.
+    """Join the parts of the set at `path` unless it exists, and return the set's features.
 
     Raises:
         StoreError: parts are missing or broken, their encoder, set or batch size differs, or a
             different set is at `path`.
     """
     files = _files(path)
-    first, *others = parts = [store.read(file, rows=False) for file in files]
+    first, *others = parts = [store.read(file) for file in files]
     for part in others:
         check_same(
             part.path, _made_as(part), _made_as(first), _made_as(first), what="extraction",
@@ -75,30 +75,26 @@ def join_parts(path: Path) -> Features:
         check_same(path, _made_as(there), _made_as(first), _made_as(first), then=then)
         return there
     skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
-    whole = store.read(files[0])
     whole = replace(
-        whole, path=path, labels=np.concatenate([part.labels for part in parts]),
-        source={**whole.source, SKIPPED: skipped} if skipped else whole.source,
+        first, path=path, labels=np.concatenate([part.labels for part in parts]),
+        image_features=np.concatenate([part.image_features for part in parts]),
+        source={**first.source, SKIPPED: skipped} if skipped else first.source,
         created=max(part.created for part in parts),
     )  # fmt: skip
-    ids = [*chain.from_iterable(map(store.read_sample_ids, files))]
-    rows = (store.read(file).image_features for file in files)
-    return replace(whole, digest=store.write(whole, ids, rows))
+    return store.write(whole, [*chain.from_iterable(map(store.read_sample_ids, files))])
 
 
 def _files(path: Path) -> list[Path]:
     """The files of all parts of the set at `path`, in order: StoreError if one is missing."""
     folder = part_path(path, 1, 1).parent
     files = sorted(folder.glob("[0-9]*-of-*[0-9].h5"))
-    divisions = sorted({int(file.stem.partition("-of-")[2]) for file in files})
-    if len(divisions) != 1:
-        listed = " and ".join(map(str, divisions))
+    if not files:
         raise StoreError(
-            f"{folder} has parts of {listed}: remove the unwanted ones."
-            if divisions
-            else f"no parts at {folder}: zsntta extract --dataset NAME=… --part 1/64 makes one."
+            f"no parts at {folder}: zsntta extract --dataset NAME=… --part 1/64 makes one."
         )
-    [of] = divisions
+    of, *others = sorted({int(file.stem.partition("-of-")[2]) for file in files})
+    if others:
+        raise StoreError(f"{folder} has parts of {of} and {others[0]}: remove the unwanted ones.")
     expected = [part_path(path, index, of) for index in range(1, of + 1)]
     if missing := [str(i) for i, file in enumerate(expected, 1) if file not in files]:
         raise StoreError(

@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.store import Features
 from zsntta_cli.errors import SettingsError, StoreError, counted
 
 
@@ -59,7 +57,7 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     Raises:
         StoreError: images have no labels, or files of these names have different features.
     """
-    whole = store.read(path)
+    whole, ids = store.read(path), np.array(store.read_sample_ids(path), dtype=object)
     if not whole.class_names:
         raise StoreError(f"'{whole.name}' has no class labels by which to split it.")
     if unlabelled := int((whole.labels < 0).sum()):
@@ -67,37 +65,29 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
             f"'{whole.name}' has {counted(unlabelled, 'image')} without a label: extract or import "
             f"the set without them."
         )
-    ids, is_id = np.array(store.read_sample_ids(path), dtype=object), np.isin(whole.labels, chosen)
+    before = whole.source.get("split", {})  # the set may be one of a split itself
+    of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
-    of_id = _some(whole, f"{name}-id", is_id, chosen)
-    of_ood = replace(
-        _some(whole, f"{name}-ood", ~is_id, rest), texts={}, generic=None, generic_source=""
-    )
-    for part, rows in ((of_id, is_id), (of_ood, ~is_id)):
+    for end, classes in (("id", chosen), ("ood", rest)):
+        rows, texts = np.isin(whole.labels, classes), dict[str, store.Text]()
+        for template, text in whole.texts.items() if end == "id" else ():
+            texts[template] = replace(text, features=text.features[classes])
+        generic = (whole.generic, whole.generic_source) if end == "id" else (None, "")
+        part = replace(
+            whole, name=f"{name}-{end}",
+            path=feature_path(path.parents[1], path.parent.name, f"{name}-{end}"),
+            source={**whole.source, "split": {**of, "classes": [*classes]}},
+            image_features=whole.image_features[rows],
+            labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
+            class_names=tuple(whole.class_names[i] for i in classes), texts=texts,
+            generic=generic[0], generic_source=generic[1], created=store.now(),
+        )  # fmt: skip
         if part.path.exists():  # it only gets the texts that it lacks
             there = store.read(part.path)
             if (there.source, there.identity) != (part.source, part.identity):
                 raise StoreError(
                     f"{part.path} holds a different split or set: choose another --name NAME."
                 )
-            part = replace(part, texts={**part.texts, **there.texts}, created=there.created)
+            part = replace(part, texts={**texts, **there.texts}, created=there.created)
         store.write(part, ids[rows].tolist())
         yield part.path
-
-
-def _some(whole: Features, name: str, rows: NDArray[np.bool_], classes: Sequence[int]) -> Features:
-    """The rows (N,) of a set that belong to some of its classes."""
-    before = whole.source.get("split", {})  # the set may be one of a split itself
-    of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
-    texts = [replace(text, features=text.features[classes]) for text in whole.texts.values()]
-    return replace(
-        whole,
-        path=feature_path(whole.path.parents[1], whole.path.parent.name, name),
-        name=name,
-        source={**whole.source, "split": {**of, "classes": [*classes]}},
-        image_features=whole.image_features[rows],
-        labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
-        class_names=tuple(whole.class_names[i] for i in classes),
-        texts={text.template: text for text in texts},
-        created=store.now(),
-    )

@@ -6,7 +6,7 @@ classes' text features (C, D), and optionally the encoder's generic text (D,). I
 features and labels; its seal covers the encoder's identity, the class names, all texts and the
 digest.
 
-A file may come from a stranger. Its structure is therefore checked before any data is read: links,
+A file may come from a stranger. What is read of it is therefore checked before its data are: links,
 external and virtual storage, filters, and declared sizes beyond the file's own are refused.
 """
 
@@ -15,12 +15,12 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import h5py
 import numpy as np
@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.identity import TEXT_TOLERANCE, UNIT_TOLERANCE
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.files import input_size, whole_file
+from zsntta_cli.files import open_regular, whole_file
 from zsntta_cli.settings.options import LARGEST_SCALE, is_bias, is_scale
 
 FORMAT = 1
 _GENERIC = "generic_text"
-_DEPTH = 2  # groups within a file: text/KEY
 _SAMPLED = 256  # rows whose norms are checked whenever a file is read
 _BLOCK = 8192  # rows in double precision at a time
+_Member = TypeVar("_Member", h5py.Dataset, h5py.Group)
 
 
 @dataclass(frozen=True)
@@ -118,49 +118,37 @@ class Features:
         return {**self.identity, **own}
 
 
-# Writing. Strings have a fixed length: those of variable length lie in a heap, and HDF5 loops for
-# ever in a heap that is damaged.
+# Strings have a fixed length: those of variable length lie in a heap, and HDF5 loops for ever in a
+# heap that is damaged.
 
 
-def write(
-    new: Features, sample_ids: Sequence[str], blocks: Iterable[NDArray[np.floating]] | None = None
-) -> str:
-    """Write a feature file, and return the digest of its features and labels.
+def write(new: Features, sample_ids: Sequence[str] | None = None) -> Features:
+    """Write a feature file, and return its features with their digests.
 
-    `blocks` are its rows in order, with one block in memory at a time; without them its
-    `image_features` are written.
+    Without `sample_ids` the file exists, and keeps those that it has.
 
     Raises:
         StoreError: the file cannot be written; no incomplete file remains.
     """
+    sample_ids = read_sample_ids(new.path) if sample_ids is None else sample_ids
+    texts = {key: replace(text, digest=digest_of(text.features)) for key, text in new.texts.items()}
+    new = replace(new, digest=digest_of(new.image_features, new.labels), texts=texts)
     with (
         whole_file(new.path) as temporary,
         open(temporary, "w+b") as raw,  # Python writes: a full disk is an error of the system
         h5py.File(raw, "w", libver="v110") as file,
     ):
-        digest, start, rows = hashlib.sha256(), 0, None
-        for block in [new.image_features] if blocks is None else blocks:
-            if rows is None:
-                shape = len(new.labels), block.shape[1]
-                rows = file.create_dataset("image_features", shape, block.dtype)
-            rows[start : start + len(block)] = block
-            start += len(block)
-            digest.update(np.ascontiguousarray(block).data)
-        assert start == len(new.labels), f"{start} feature rows for {len(new.labels)} labels"
-        file["labels"] = new.labels
-        digest.update(np.ascontiguousarray(new.labels).data)
+        file["image_features"], file["labels"] = new.image_features, new.labels
         _write_strings(file, "sample_ids", sample_ids)
         file.attrs.update(format=FORMAT, normalized=new.normalized)
         _write_attrs(
-            file, kind=new.kind, name=new.name, digest=digest.hexdigest(),
+            file, kind=new.kind, name=new.name, digest=new.digest,
             encoder=json.dumps(new.identity), source=json.dumps(new.source),
             machine=json.dumps(new.machine), created=new.created,
         )  # fmt: skip
         if new.class_names:
             _write_strings(file, "class_names", new.class_names)
-        texts = {}
-        for template, text in new.texts.items():
-            texts[template] = text = replace(text, digest=digest_of(text.features))
+        for template, text in texts.items():
             key = hashlib.sha256(template.encode(errors="surrogateescape")).hexdigest()[:16]
             group = file.create_group(f"text/{key}")
             own = {"logit_scale": text.scale} if text.scale else {}
@@ -169,28 +157,7 @@ def write(
         if new.generic is not None:
             file[_GENERIC] = new.generic
             _write_attrs(file[_GENERIC], source=new.generic_source)
-        _write_attrs(file, seal=replace(new, digest=digest.hexdigest(), texts=texts).seal)
-    return digest.hexdigest()
-
-
-def add_texts(
-    whole: Features,
-    texts: Iterable[Text],
-    generic: NDArray[np.float32] | None = None,
-    generic_source: str = "",
-) -> Features:
-    """Rewrite a feature file, which was read completely, with more text features.
-
-    A generic text (D,) replaces an existing one.
-
-    Raises:
-        StoreError: the file is broken, or cannot be written.
-    """
-    more = {text.template: text for text in texts}
-    new = replace(whole, texts={**whole.texts, **more})
-    if generic is not None:
-        new = replace(new, generic=generic, generic_source=generic_source)
-    write(new, read_sample_ids(whole.path))
+        _write_attrs(file, seal=new.seal)
     return new
 
 
@@ -204,9 +171,6 @@ def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
     raw = np.array([value.encode(errors="surrogateescape") for value in values], dtype=np.bytes_)
     dtype = h5py.string_dtype("utf-8", max(1, raw.itemsize))
     file.create_dataset(name, data=raw.astype(dtype))
-
-
-# Reading.
 
 
 def read(path: Path, rows: bool = True) -> Features:
@@ -234,19 +198,15 @@ def read_sample_ids(path: Path) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[h5py.File]:
-    """Open a feature file after a check of all of its members.
-
-    Errors raised within become a StoreError too: most damage shows during reading.
-    """
+    """Open a feature file; errors raised within become a StoreError, too."""
     if not path.exists():
         raise StoreError(f"no features at {path}.")
     try:
-        size = input_size(path)
+        open_regular(path).close()
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
     try:
         with h5py.File(os.fsencode(path), "r") as file:
-            _check_member(file, "", size)
             if (version := int(_attribute(file, "format", np.integer))) != FORMAT:
                 raise ValueError(f"its format is {version}, must be {FORMAT}")
             yield file
@@ -259,54 +219,18 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         ) from error
 
 
-def _check_member(member: Any, name: str, left: int, depth: int = 0) -> int:
-    """Refuse what refers outside a file, or declares more than the bytes `left`; return the rest.
-
-    Members are plain groups and data sets behind hard links. A data set is stored in the file, in
-    one piece, as numbers or texts of a fixed length. Attributes are single numbers or texts.
-
-    Raises:
-        ValueError: the member is something else, or has such a member.
-    """
-    for i in range(h5py.h5a.get_num_attrs(member.id)):
-        attribute = h5py.h5a.open(member.id, index=i)
-        if attribute.shape != () or attribute.dtype.kind not in "iubS":
-            raise ValueError(f"its attribute '{attribute.name.decode()}' has the wrong type")
-        left -= attribute.get_storage_size()
-    if isinstance(member, h5py.Dataset):
-        plan, stored = member.id.get_create_plist(), member.id.get_storage_size()
-        is_plain = plan.get_layout() == h5py.h5d.CONTIGUOUS and not plan.get_nfilters()
-        if not is_plain or plan.get_external_count() or member.dtype.kind not in "fiubS":
-            raise ValueError(f"'{name}' is not stored as a plain data set")
-        if member.shape is None or (
-            stored != math.prod(member.shape) * member.id.get_type().get_size()
-        ):
-            raise ValueError(f"'{name}' does not declare the {stored:,} bytes that it stores")
-        left -= stored
-    elif not isinstance(member, h5py.Group) or depth > _DEPTH:
-        raise ValueError(f"'{name}' is not a data set")
-    else:
-        for inner in member:
-            if not isinstance(member.get(inner, getlink=True), h5py.HardLink):
-                raise ValueError(f"'{inner}' is a link, and links are not followed")
-            left = _check_member(member[inner], inner, left, depth + 1)
-    if left < 0:
-        raise ValueError(f"'{name}' declares more bytes than the file has")
-    return left
-
-
 def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     taken = () if rows else slice(0)
     stored = _data(file, "image_features", (None, None), np.float16, np.float32)
     count, dim = stored.shape
     labels = _data(file, "labels", (count,), np.int32)[()]
-    if (ids := len(_data(file, "sample_ids", (None,)))) != count:
-        raise ValueError(f"it has {ids:,} sample ids for {count:,} features")
+    _data(file, "sample_ids", (count,))
     class_names = _strings(file, "class_names") if "class_names" in file else ()
     if class_names and labels.max(initial=-1) >= len(class_names):
         raise ValueError("a label has no class name")
-    texts = {}
-    for group in file["text"].values() if "text" in file else ():
+    texts, under = {}, _member(file, "text", h5py.Group) if "text" in file else {}
+    for key in under:
+        group = _member(under, key, h5py.Group)
         text = Text(
             _attribute(group, "template"),
             _data(group, "text_features", (len(class_names), dim), np.float32)[taken],
@@ -334,17 +258,31 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     return features
 
 
+def _member(group: h5py.Group, name: str, kind: type[_Member]) -> _Member:
+    """A data set or a group behind a hard link; no other link is followed."""
+    is_own = isinstance(group.get(name, getlink=True), h5py.HardLink)
+    if not is_own or not isinstance(member := group[name], kind):
+        raise ValueError(f"it has no {kind.__name__.lower()} '{name}' of its own")
+    return member
+
+
 def _data(
     group: h5py.Group, name: str, shape: tuple[int | None, ...], *dtypes: type[np.generic]
 ) -> h5py.Dataset:
-    """Find a data set of a shape, in which None means any length.
+    """Find a data set of a shape, in which None means any length, stored plainly in the file.
 
-    It has one of `dtypes`, or holds texts if none are given.
+    It has one of `dtypes`, or holds texts of a fixed length if none are given.
     """
-    data = group[name]
-    fits = isinstance(data, h5py.Dataset) and len(data.shape) == len(shape)
-    for axis, length in enumerate(shape):
-        fits = fits and length in (None, data.shape[axis])
+    data = _member(group, name, h5py.Dataset)
+    plan, stored, lengths = data.id.get_create_plist(), data.id.get_storage_size(), data.shape or ()
+    is_plain = plan.get_layout() == h5py.h5d.CONTIGUOUS and not plan.get_nfilters()
+    declared = math.prod(lengths) * data.id.get_type().get_size()
+    is_here = not plan.get_external_count() and declared == stored <= data.file.id.get_filesize()
+    if not is_plain or not is_here:
+        raise ValueError(f"'{name}' is not stored as a plain data set")
+    fits = len(lengths) == len(shape)
+    for wanted, length in zip(shape, lengths, strict=False):
+        fits = fits and wanted in (None, length)
     if not fits or (data.dtype not in dtypes if dtypes else data.dtype.kind != "S"):
         types = " or ".join(dtype.__name__ for dtype in dtypes) or "texts"
         raise ValueError(f"{name} is {data}, must be {types} of shape {shape}")
@@ -356,21 +294,19 @@ def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
     return tuple(texts[()].tolist())
 
 
-def _attribute(member: Any, name: str, kind: type = str) -> Any:
-    """An attribute of a kind; a dictionary is parsed from JSON."""
-    value = member.attrs.get(name)
-    if value is None:
+def _attribute(member: h5py.Dataset | h5py.Group, name: str, kind: type = str) -> Any:
+    """An attribute of a kind, a single number or text; a dictionary is parsed from JSON."""
+    if name not in member.attrs:
         raise ValueError(f"it has no attribute '{name}'")
+    stored = member.attrs.get_id(name)
+    value = member.attrs[name] if stored.shape == () and stored.dtype.kind in "iubS" else None
     if isinstance(value, bytes):
         value = value.decode(errors="surrogateescape")
-    if kind is dict:
+    if kind is dict and isinstance(value, str):
         value = json.loads(value)
     if not isinstance(value, kind):
         raise ValueError(f"its attribute '{name}' is not of type {kind.__name__}")
     return value
-
-
-# Whether what is whole can be used.
 
 
 def problems(path: Path) -> list[str]:

@@ -1,7 +1,6 @@
 """`zsntta cache`: list, check, split, import, export and share the features in a folder."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zsntta_cli.cli.command import command, group, say
 from zsntta_cli.cli.options import (
@@ -14,9 +13,6 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import TableOutput, form_of, is_stream
 from zsntta_cli.errors import StoreError, counted
-
-if TYPE_CHECKING:
-    from zsntta_cli.cache.store import Features
 
 _NOTHING_CACHED = (
     "type zsntta demo, zsntta extract --dataset cifar10, "
@@ -42,7 +38,6 @@ def list_files(
     if files := stored(features_dir, encoder):
         rows = feature_rows(files)
         listed.put(feature_sheets(rows), rows)
-        _say_copied({one.path.parent: one.header for one in files if one.header})
     else:
         _say_nothing(features_dir, encoder)
 
@@ -93,9 +88,9 @@ def verify(
 
     The exit code is 1 if a check fails.
     """
-    from zsntta_cli.cache import answers, store
+    from zsntta_cli.cache import store
     from zsntta_cli.cache.accuracy import zero_shots
-    from zsntta_cli.cache.folder import ANSWERS, entries, find
+    from zsntta_cli.cache.folder import find
     from zsntta_cli.cache.identity import difference
     from zsntta_cli.datasets import miscounted
 
@@ -115,13 +110,6 @@ def verify(
         say(f"{path}: {'; '.join(wrong or facts)}")
         if count and not wrong:
             say(f"note: {path} differs from the published set: it has {count}.", err=True)
-    for path in entries(features_dir, encoder):
-        is_asked = not names or path.name.partition(".")[0] in names
-        if is_asked and path.suffix == ANSWERS and not path.name.startswith("."):
-            paths.append(path)
-            bad += bool(problem := answers.problem(path))
-            say(f"{path}: {problem or 'ok'}")
-    _say_copied(firsts)
     if bad:
         raise StoreError(
             f"{bad} of {len(paths)} files are bad: delete them, then extract or import again."
@@ -301,15 +289,6 @@ def pull(
         images, words = len(features), len(features.class_names)
         facts = counted(images, "image") if images else counted(words, "word")
         say(f"{features.path}: {facts}" + ", already exists" * (not is_new))
-
-
-def _say_copied(headers: "dict[Path, Features]") -> None:
-    """Say which folders are of another encoder than their name, by a file of each."""
-    from zsntta_cli.cache.identity import foreign_model
-
-    for folder, features in headers.items():
-        if model := foreign_model(features):
-            say(f"note: the features in {folder}/ are of {model}: was the folder copied?", err=True)
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:

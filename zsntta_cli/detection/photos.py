@@ -8,6 +8,7 @@ others form.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -158,7 +159,8 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
     features_now = classes.features[[classes.names.index(name) for name in names]]
     before = features.texts.get(PHOTOS)
     if before is None:
-        store.add_texts(features, [Text(PHOTOS, features_now, classes.scale)])
+        text = Text(PHOTOS, features_now, classes.scale)
+        store.write(replace(features, texts={**features.texts, PHOTOS: text}))
     elif not np.array_equal(before.features, features_now) or before.logit_scale != classes.scale:
         raise StoreError(
             f"{path} has classes made from other photos: add --overwrite to make it again."

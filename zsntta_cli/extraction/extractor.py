@@ -279,8 +279,11 @@ class Extractor:
         if not there.class_names or not (missing or lacks_generic):
             return there
         texts = self._texts(there.name, there.class_names, missing)
-        generic = self._generic if lacks_generic else (None, "")
-        return store.add_texts(there, texts.values(), *generic)
+        there = replace(there, texts={**there.texts, **texts})
+        if lacks_generic:
+            generic, source = self._generic
+            there = replace(there, generic=generic, generic_source=source)
+        return store.write(there)
 
     @cached_property
     def _generic(self) -> tuple[NDArray[np.float32], str]:
@@ -366,8 +369,7 @@ class Extractor:
             tuple(images.class_names), texts, generic, of_words,
             machine=machine_facts(ENCODING, gpu=encoder.gpu, batch_size=size),
         )  # fmt: skip
-        digest = store.write(new, list(itertools.compress(chosen.sample_ids, readable)))
-        new = replace(new, digest=digest)
+        new = store.write(new, list(itertools.compress(chosen.sample_ids, readable)))
         discard(_rows_path(path))
         return self._result(new, len(chosen) - done, time.monotonic() - started, skipped)
 

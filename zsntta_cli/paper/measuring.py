@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zsntta_cli.cache.lacking import making_all
-from zsntta_cli.errors import StoreError, first_of
+from zsntta_cli.cache.lacking import making_all, missing_sets
+from zsntta_cli.errors import first_of
 from zsntta_cli.paper.compare import compare
 from zsntta_cli.paper.runs import Wishes, cells, runs_of
 from zsntta_cli.paper.shown import TableContent
@@ -55,10 +55,7 @@ class Measuring:
         root, keeping = self.wishes.root, replace(self.keeping, gradients=with_gradients)
         seen = foresee(root, wanted, keeping)
         if wanted and not seen.kept and not seen.to_run and not self.goes_on:
-            sets = " and ".join(f"{len(names)} by {f}" for f, names in seen.missing.items())
-            raise StoreError(
-                f"feature files missing in {root}/: {sets}: {way_to_make(seen.missing, root)}"
-            )
+            raise missing_sets(seen.missing, root, way_to_make(seen.missing, root))
         for folder, names in seen.missing.items():
             there = self.missing.setdefault(folder, [])
             there += [name for name in names if name not in there]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
-from zsntta_cli.cache.folder import Stored, encoders_with
+from zsntta_cli.cache.folder import Stored, encoder_names
 from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, short
@@ -112,7 +112,7 @@ def set_rows(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
             "images": entry.images,
             "classes": entry.classes or None,
             "on_disk": ("yes" if entry.place(data_root) else "no") if entry.layout else "built in",
-            "cached_for": encoders_with(features_dir, name, bool(entry.parameters)),
+            "cached_for": encoder_names(features_dir, name, bool(entry.parameters)),
         }
         for name, entry in entries.items()
     ]
@@ -136,7 +136,7 @@ def set_card(
         "licence": entry.licence,
         "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
         "or packed": "\n".join(f"{data_root}/{file}" for file in entry.packed),
-        "cached for": "\n".join(encoders_with(features_dir, name, bool(entry.parameters)))
+        "cached for": "\n".join(encoder_names(features_dir, name, bool(entry.parameters)))
         or "no encoder",
         **advice,
     }

@@ -22,7 +22,7 @@ from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import SettingsError, StoreError, ZsnttaError, counted, first_line
-from zsntta_cli.files import input_size
+from zsntta_cli.files import open_regular
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.base import MoreText
@@ -262,7 +262,7 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
             f"clipn needs the features of its 'no' text encoder: {wanted}: --set no-text=FILE.npy"
         )
     try:
-        input_size(Path(path))
+        open_regular(Path(path)).close()
         features = np.lib.format.open_memmap(path, mode="r")  # of what is declared, none is taken
     except Exception as error:  # a damaged header makes NumPy raise nearly anything
         raise StoreError(
