@@ -6,8 +6,11 @@ from made import PROMPT
 
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import Runner
+from zsntta_cli.results.store import Keeping
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.simulator import Simulator
+
+NOWHERE = Keeping()
 
 
 def grid(features, methods=("zs-clip",), **axes):
@@ -20,7 +23,7 @@ def kept_run(features, method="zs-clip", **axes):
     return Simulator(features).run(run)
 
 
-def run_all(root, runs, jobs=1, keeping=None, **given):
+def run_all(root, runs, jobs=1, keeping=NOWHERE, **given):
     return Runner(root, jobs, keeping=keeping, **given).run(runs)
 
 

@@ -11,7 +11,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.compare import Number, compare, explained
 from zsntta_cli.paper.runs import Wishes, cells, runs_of
 from zsntta_cli.paper.tables import AVERAGE, TABLES, Place, Printed
-from zsntta_cli.results.frame import fold
+from zsntta_cli.results.compare import fold
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import OTHER_IMAGES, RunNote
 from zsntta_cli.simulation.record import Record

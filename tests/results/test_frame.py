@@ -7,7 +7,7 @@ from kept import kept_run, run_of
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figures import usual
-from zsntta_cli.results import frame
+from zsntta_cli.results import compare, frame
 
 
 def rows(*kept):
@@ -69,9 +69,9 @@ def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
 
 
 def test_a_fold_by_hand():
-    assert frame.fold({}) == frame.NOTHING
-    assert not frame.NOTHING.is_whole
-    one, three = frame.fold({3: 0.4}), frame.fold({3: 0.4, 1: 0.8, 2: 0.6})
+    assert compare.fold({}) == compare.NOTHING
+    assert not compare.NOTHING.is_whole
+    one, three = compare.fold({3: 0.4}), compare.fold({3: 0.4, 1: 0.8, 2: 0.6})
     assert (one.mean, one.by_seed, one.is_whole, one.lacks) == (0.4, {3: 0.4}, True, "")
     assert math.isnan(one.std)
     # Two values of three are 0.2 from their mean: the sample variance is 2 · 0.04 / 2.
@@ -80,14 +80,14 @@ def test_a_fold_by_hand():
 
 def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
     by_set = {"a": {0: 0.2, 1: 0.4, 2: 0.9}, "b": {1: 0.8, 0: 0.4}}
-    value = frame.average(by_set)
+    value = compare.average(by_set)
     assert (value.mean, value.by_seed) == (pytest.approx(0.45), pytest.approx({0: 0.3, 1: 0.6}))
     assert value.std == pytest.approx(math.sqrt(2) * 0.15)
     # As in the paper: the mean of the deviations of the sets, sqrt(2) · 0.1 and sqrt(2) · 0.2.
-    assert frame.average(by_set, "sets") == value._replace(std=pytest.approx(math.sqrt(2) * 0.15))
+    assert compare.average(by_set, "sets") == value._replace(std=pytest.approx(math.sqrt(2) * 0.15))
     opposed = {"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}
-    assert frame.average(opposed).std == pytest.approx(0)
-    assert frame.average(opposed, "sets").std == pytest.approx(math.sqrt(2) * 0.1)
+    assert compare.average(opposed).std == pytest.approx(0)
+    assert compare.average(opposed, "sets").std == pytest.approx(math.sqrt(2) * 0.1)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
      ({"a": {0: 1.0}, "b": {1: 1.0}}, "no seed that all of its sets share")],
 )  # fmt: skip
 def test_without_an_average_it_says_what_lacks(by_set, lacks):
-    value = frame.average(by_set)
+    value = compare.average(by_set)
     assert math.isnan(value.mean)
     assert (value.is_whole, value.lacks) == (False, lacks)
 
@@ -123,7 +123,7 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
     assert (value.mean, [*value.by_seed], value.is_whole) == (0.7, [1], False)
     assert row.by_seed("digits", "acc_s") == {0: 0.6}
     assert row.value("digits", "acc_s").is_whole
-    assert row.value("textures", "acc_s") == frame.NOTHING
+    assert row.value("textures", "acc_s") == compare.NOTHING
     assert row.average(("glyphs", "digits"), "acc_s").lacks == "1 of 2 sets (digits)"
 
 

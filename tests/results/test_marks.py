@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kept import kept_run
 from scipy.stats import ttest_rel
 
-from zsntta_cli.results.frame import (
+from zsntta_cli.results.compare import (
     BEST,
     CLOSE,
     LEVEL,
@@ -18,8 +18,8 @@ from zsntta_cli.results.frame import (
     holm,
     marks,
     paired_t_test,
-    tables,
 )
+from zsntta_cli.results.frame import tables
 from zsntta_cli.simulation.metrics import METRICS
 
 ACC_H, FPR95 = METRICS["acc_h"], METRICS["fpr95"]

@@ -42,7 +42,7 @@ def run(
     from zsntta_cli.simulation.notes import notes_before
 
     experiment = read_experiment(file)
-    choice = (experiment.blocks[0].encoder or experiment.encoder).choice
+    choice = experiment.blocks[0].encoder or experiment.encoder
     ctx.params.update(  # for proposed commands
         features_dir=experiment.features, data_root=experiment.data, encoder=choice.folder
     )
@@ -92,7 +92,7 @@ def _checked(experiment: "Experiment") -> "list[tuple[TableOutput, View]]":
         SettingsError: an unknown format, report, kind of figure, metric or ending.
     """
     from zsntta_cli.report.tables import View
-    from zsntta_cli.results.frame import SEEDS, SETS
+    from zsntta_cli.results.compare import SEEDS, SETS
     from zsntta_cli.simulation.metrics import METRICS, REPORTS
 
     tables = []
@@ -100,7 +100,11 @@ def _checked(experiment: "Experiment") -> "list[tuple[TableOutput, View]]":
         check_choice("report", table.report, tuple(REPORTS))
         check_choice("spread", table.spread, (SEEDS, SETS))
         output = TableOutput(table.format or None, table.output)
-        tables.append((output, View(**table.view, command=command_line())))
+        view = View(
+            table.report, table.spread, tuple(table.columns), table.names, table.aggregate,
+            table.caption, table.label, command_line(),
+        )  # fmt: skip
+        tables.append((output, view))
     for figure in experiment.figures:
         from zsntta_cli.report import figures
         from zsntta_cli.report.forms import FIGURE_ENDINGS

@@ -302,9 +302,10 @@ def stored_runs(store: "RecordStore", curves: bool = False) -> "dict[str, Record
     from zsntta_cli.cli.command import say
 
     runs = store.find(curves=curves)
-    if broken := store.count() - len(runs):
+    rows = len(store.keys())
+    if broken := rows - len(runs):
         say(
-            f"note: {broken:,} of {store.count():,} rows in {store.path} are left out: damaged, or "
+            f"note: {broken:,} of {rows:,} rows in {store.path} are left out: damaged, or "
             "made by another version or a method that is not loaded. Run them again.",
             err=True,
         )

@@ -17,7 +17,7 @@ from zsntta_cli.cli.options import (
     stored_runs,
 )
 from zsntta_cli.cli.output import TableOutput, form_of, put
-from zsntta_cli.errors import SettingsError, counted, near, short
+from zsntta_cli.errors import SettingsError, StoreError, counted, near, short
 
 if TYPE_CHECKING:
     from zsntta_cli.results.store import RecordStore
@@ -178,9 +178,18 @@ def _is_answered() -> bool:
     return sys.stdin.isatty()
 
 
-def _keys(records: "RecordStore", digits: Names, wanted: WantedRuns) -> list[str]:
-    """Keys of the runs that are wanted, of those that begin with some digits."""
-    from zsntta_cli.results.store import keys_that_begin
+def _keys(records: "RecordStore", beginnings: Names, wanted: WantedRuns) -> list[str]:
+    """Keys of the runs that are wanted: all, or those that begin with some digits.
 
+    Raises:
+        StoreError: no key begins with them, or several do.
+    """
     keys = list(_of(wanted, records.find(curves=False))) if wanted.any else records.keys()
-    return keys_that_begin(keys, digits or ())
+    found = [] if beginnings else keys
+    for digits in beginnings or ():
+        meant = [key for key in keys if digits and key.startswith(digits.lower())]
+        if len(meant) != 1:
+            how = f"{len(meant):,} keys begin" if meant else "no key begins"
+            raise StoreError(f"{how} with '{short(digits)}': zsntta records list shows all")
+        found += meant
+    return list(dict.fromkeys(found))

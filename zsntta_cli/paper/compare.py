@@ -12,7 +12,7 @@ from zsntta_cli.paper.runs import Cell
 from zsntta_cli.paper.tables import AVERAGE, LEAD, Printed
 
 if TYPE_CHECKING:
-    from zsntta_cli.results.frame import Value
+    from zsntta_cli.results.compare import Value
     from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -103,10 +103,9 @@ def compare(every: Iterable[Cell], records: "Mapping[RunSettings, Record]") -> l
                         lead = 0.0 if base is streams else 100 * records[other].metric(name)
                         by_seed[run.stream.seed] = 100 * records[run].metric(name) - lead
             if any(by_set.values()):
-                from zsntta_cli.results import frame  # it imports NumPy
+                from zsntta_cli.results.compare import SETS, average  # it imports NumPy
 
-                measured = frame.average(by_set)
-                sets_std = frame.average(by_set, frame.SETS).std
+                measured, sets_std = average(by_set), average(by_set, SETS).std
             printed = cell.printed.get(metric)
             numbers.append(Number(cell, metric, printed, measured, sets_std, used))
     return numbers

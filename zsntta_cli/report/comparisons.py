@@ -15,7 +15,8 @@ from zsntta_cli.errors import SettingsError, counted, first_of
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
 from zsntta_cli.report.tables import usual
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Value, average
+from zsntta_cli.results.compare import Value, average, fold
+from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 
@@ -267,7 +268,7 @@ def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None
     panels = []
     for title, methods, is_published in sources:
         values = {  # by pair; without rounding errors, so that equal means are equal
-            name: [sign * round(frame.fold(seeds).mean, 12) for seeds in of[metric].values()]
+            name: [sign * round(fold(seeds).mean, 12) for seeds in of[metric].values()]
             for name, of in methods.items()
         }
         places = tuple(range(1, 1 + len(values)))

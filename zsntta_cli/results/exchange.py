@@ -36,43 +36,36 @@ def read_records(path: Path) -> list[Record]:
 
     Raises:
         StoreError: the code of a run's method is missing.
-        StoreError: the file holds something else; the message names the record.
+        StoreError: the file holds something else; the message names the line or the record.
     """
+    from pydantic import ValidationError
+
     try:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
-    is_list = text.lstrip().startswith("[")
-    parts = [text] if is_list else text.split("\n")
-    every: list[Any] = []
-    for line, part in enumerate(parts, 1):
-        try:
+    is_list, every, where, records = text.lstrip().startswith("["), list[Any](), "", list[Record]()
+    try:
+        for number, part in enumerate([text] if is_list else text.split("\n"), 1):
+            where = "" if is_list else f"line {number}: "
             value = json.loads(part) if part.strip() else []
             if "\\ud" in part.lower():  # half a character, which no file can hold, is an error
                 json.dumps(value, ensure_ascii=False).encode(errors="surrogateescape")
-        except (ValueError, RecursionError) as error:
-            why = f"line {line}: {first_line(error)}".removeprefix("line 1: " * is_list)
-            raise StoreError(f"{path} holds no results ({why}).") from error
-        every += value if isinstance(value, list) else [value]
-    if not every:
-        raise StoreError(f"{path} holds no results: it is empty.")
-    return [_read(path, i, plain) for i, plain in enumerate(every, 1)]
-
-
-def _read(path: Path, number: int, plain: Any) -> Record:
-    from pydantic import ValidationError
-
-    try:
-        record = reader().validate_python(plain)
+            every += value if isinstance(value, list) else [value]
+        for number, plain in enumerate(every, 1):
+            where = f"record {number}: "
+            records.append(reader().validate_python(plain))
+            if records[-1].unfinished:
+                raise ValueError("its run was stopped")
     except StoreError as error:  # the code of a method is not here
         script = next(iter(plain.get("own") or ()), "FILE.py")
         raise StoreError(str(error).replace("FILE.py", script)) from error
-    except ValidationError as error:
-        why = f"record {number}: {first_fault(error)}"
-        raise StoreError(f"{path} holds no results ({why}).") from error
-    if record.unfinished:
-        raise StoreError(f"{path} holds no results (record {number}: its run was stopped).")
-    return record
+    except (ValueError, RecursionError) as error:
+        why = first_fault(error) if isinstance(error, ValidationError) else first_line(error)
+        raise StoreError(f"{path} holds no results ({where}{why}).") from error
+    if not records:
+        raise StoreError(f"{path} holds no results: it is empty.")
+    return records
 
 
 def first_fault(error: "ValidationError") -> str:

@@ -5,7 +5,6 @@ checked before anything is run; an error names the file, the table and the key. 
 relative to its folder.
 """
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -17,6 +16,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    InstanceOf,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -36,6 +36,18 @@ _LARGEST = 2**22  # bytes of a file
 _NONE = ("none", "adaptive")  # what stands for a setting that has no value
 
 
+def _known(plain: Any, known: Sequence[str]) -> Any:
+    """A table with underscores in its keys, all of which are known."""
+    if not isinstance(plain, dict):
+        return plain
+    keys = {name.replace("-", "_"): value for name, value in plain.items()}
+    for name in keys:
+        if name not in known:
+            words = f"is not a key{near(name, known)}: the keys are {', '.join(known)}."
+            raise SettingsError(f"{short(name)} {words}")
+    return keys
+
+
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
@@ -45,9 +57,21 @@ def _in_folder(value: Any, info: ValidationInfo) -> Any:
     return (info.context or Path()).parent / value if isinstance(value, str) else value
 
 
+def _encoder(value: Any, info: ValidationInfo) -> Any:
+    """An encoder: a model, or the folder of its features."""
+    if isinstance(value, dict):
+        value = _known(value, list(EncoderChoice.__dataclass_fields__))
+        weights = _in_folder(value.get("pretrained"), info)
+        if isinstance(weights, Path) and weights.is_file():
+            value["pretrained"] = str(weights)
+        return EncoderChoice(**value)
+    return EncoderChoice(folder=value) if isinstance(value, str) else value
+
+
 Several = BeforeValidator(_listed)
 Texts = Annotated[list[str], Several]
 InFolder = Annotated[Path, BeforeValidator(_in_folder)]
+Encoder = Annotated[InstanceOf[EncoderChoice], BeforeValidator(_encoder)]
 Values = dict[str, Any]  # of settings: a value or a list of values each
 
 
@@ -59,41 +83,7 @@ class FileTable(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _keys(cls, plain: Any) -> Any:
-        if not isinstance(plain, dict):
-            return plain
-        keys = {name.replace("-", "_"): value for name, value in plain.items()}
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        for name in keys:
-            if name not in known:
-                words = f"is not a key{near(name, known)}: the keys are {', '.join(known)}."
-                raise SettingsError(f"{short(name)} {words}")
-        return keys
-
-
-class EncoderTable(FileTable):
-    """An encoder: a model, or the folder of its features."""
-
-    model: str = EncoderChoice.model
-    pretrained: str = EncoderChoice.pretrained
-    precision: str = EncoderChoice.precision
-    folder: str | None = None
-
-    @model_validator(mode="after")
-    def _check(self, info: ValidationInfo) -> "EncoderTable":
-        if (weights := _in_folder(self.pretrained, info)).is_file():
-            self.pretrained = str(weights)
-        _ = self.choice
-        return self
-
-    @property
-    def choice(self) -> EncoderChoice:
-        """The encoder that is named."""
-        return EncoderChoice(self.model, self.pretrained, self.precision, self.folder)
-
-
-Encoder = Annotated[
-    EncoderTable, BeforeValidator(lambda v: {"folder": v} if isinstance(v, str) else v)
-]
+        return _known(plain, [f.alias or name for name, f in cls.model_fields.items()])
 
 
 class RunBlock(FileTable):
@@ -111,10 +101,9 @@ class RunBlock(FileTable):
     def grid(self, usual: EncoderChoice) -> Grid:
         """The runs of the table; the encoder is `usual` unless the table names one."""
         own = {m: _settings(values, [m], where=f"own, {m}: ") for m, values in self.own.items()}
-        axes, encoder = _settings(self.settings, self.methods), self.encoder
         return Grid(
-            self.methods, encoder.choice if encoder else usual, self.id, self.ood, self.prompts,
-            self.presets, axes, own,
+            self.methods, self.encoder or usual, self.id, self.ood, self.prompts, self.presets,
+            _settings(self.settings, self.methods), own,
         )  # fmt: skip
 
 
@@ -161,15 +150,6 @@ class TableRequest(_Showing):
     aggregate: bool = False
     names: dict[str, str] = {}
 
-    @property
-    def view(self) -> dict[str, Any]:
-        """What report.tables.View takes."""
-        return {
-            "report": self.report, "spread": self.spread, "caption": self.caption,
-            "reference": self.label, "metrics": tuple(self.columns), "aggregate": self.aggregate,
-            "labels": self.names,
-        }  # fmt: skip
-
 
 class FigureRequest(_Showing):
     """One [[figures]] table."""
@@ -186,7 +166,7 @@ class Experiment(FileTable):
     features: InFolder = FEATURES
     records: InFolder | None = None  # None: beside the features
     data: InFolder = DATA
-    encoder: Encoder = EncoderTable()
+    encoder: Encoder = EncoderChoice()
     datasets: dict[str, InFolder] = {}  # images of live methods
     blocks: list[RunBlock] = Field(alias="runs", min_length=1)
     tables: list[TableRequest] = []
@@ -202,7 +182,7 @@ class Experiment(FileTable):
         runs, notes = list[RunSettings](), list[str]()
         for i, block in enumerate(self.blocks, 1):
             try:
-                grid = block.grid(self.encoder.choice)
+                grid = block.grid(self.encoder)
                 runs += grid.runs(self.features)
             except SettingsError as error:
                 raise SettingsError(f"[[runs]] {i}: {error}") from error
@@ -219,16 +199,13 @@ def read_experiment(path: Path) -> Experiment:
     """
     try:
         plain = tomllib.loads(read_input(path, _LARGEST).decode())
+        return Experiment.model_validate(plain, context=path)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} is not TOML: {first_line(error)}") from error
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
-    if "\\u0000" in json.dumps(plain, default=str):
-        raise SettingsError(f"{path} has a NUL, which no name or path may have.")
-    try:
-        return Experiment.model_validate(plain, context=path)
     except ValidationError as error:
         raise SettingsError(f"{path}: {first_fault(error).removesuffix('.')}.") from error
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
 
 
 def _settings(

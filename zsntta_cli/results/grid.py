@@ -15,10 +15,11 @@ from zsntta_cli.cache.folder import feature_path, folder_name, set_names
 from zsntta_cli.cache.lacking import no_partner
 from zsntta_cli.cache.split import ood_of
 from zsntta_cli.datasets.names import SetName, noise_name
-from zsntta_cli.errors import SettingsError, ZsnttaError, first_of
+from zsntta_cli.errors import ZsnttaError, first_of
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.settings import NO_NOISE, EncoderChoice, is_tiny
+from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, no_setting
@@ -51,20 +52,27 @@ class Grid:
             SettingsError: a value out of range, a setting that no method has, or no OOD set for a
                 ratio above 0.
         """
-        methods = self.methods
-        if ALL in methods:
-            left_out = self._left_out(root)
-            every = [name for name in (*METHODS, _OF_THE_PAPER) if name not in left_out]
-            named = [m for name in methods for m in (every if name == ALL else [name])]
-            methods = list(dict.fromkeys(named))
-        self._check_settings(methods)
-        runs = self._runs_of(root, methods)
+        left_out = self._left_out(root) if ALL in self.methods else {}
+        every = [name for name in (*METHODS, _OF_THE_PAPER) if name not in left_out]
+        named = [m for name in self.methods for m in (every if name == ALL else [name])]
+        methods = list(dict.fromkeys(named))
+        for method in (*methods, *self.own):
+            check_method(method)
+            what = f"a setting is given for {method}, which is not one of the methods to run."
+            check(method in methods, what)
+        for of, axes in {"": self.axes, **self.own}.items():
+            chosen = [of] if of else methods
+            known = set().union(*map(declared, chosen))
+            for name in axes:
+                is_known = not axes[name] or name in known
+                check(is_known, f"{no_setting(name.replace('_', '-'), chosen)}.")
+        runs = list(dict.fromkeys(self._runs_of(root, methods)))
         for run in runs:
             lacks_ood = run.stream.ratio and run.ood_set is None
             if lacks_ood and feature_path(root, run.encoder, run.id_set).exists():
                 partners = () if self.encoder.folder else datasets.partners(run.id_set)
                 raise no_partner(run.id_set, run.encoder, root, partners)
-        return list(dict.fromkeys(runs))
+        return runs
 
     def notes(self, root: Path) -> list[str]:
         """A note on its methods: which ones `all` leaves out."""
@@ -98,34 +106,16 @@ class Grid:
         for id_set in self.id_sets or ["shapes" if is_tiny(folder) else "cifar10"]:
             prompts = [*map(cached_prompt, self.prompts or [datasets.default_prompt(id_set)])]
             for ood_set, method in itertools.product(self._ood_sets(root, folder, id_set), methods):
-                given = {**self.axes, **self.own.get(method, {})}
-                names = [name for name in given if given[name] and name in declared(method)]
-                values = map(given.__getitem__, names)
-                for preset, prompt, *of_run in itertools.product(
-                    self.presets or ["paper"], prompts, *values
+                own, known = self.own.get(method, {}), declared(method)
+                axes = {n: v for n, v in {**self.axes, **own}.items() if v and n in known}
+                for preset, prompt, *values in itertools.product(
+                    self.presets or ["paper"], prompts, *axes.values()
                 ):
-                    own = dict(zip(names, of_run, strict=True))
-                    runs.append(build_run(method, folder, id_set, ood_set, prompt, preset, **own))
+                    of_run = dict(zip(axes, values, strict=True))
+                    runs.append(
+                        build_run(method, folder, id_set, ood_set, prompt, preset, **of_run)
+                    )
         return runs
-
-    def _check_settings(self, methods: Sequence[str]) -> None:
-        """Refuse a setting that none of the methods has.
-
-        Raises:
-            SettingsError: such a setting, or an unknown method.
-        """
-        for method in (*methods, *self.own):
-            check_method(method)
-            if method not in methods:
-                raise SettingsError(
-                    f"a setting is given for {method}, which is not one of the methods to run."
-                )
-        for of, axes in {"": self.axes, **self.own}.items():
-            chosen = [of] if of else methods
-            known = set().union(*map(declared, chosen))
-            for name in axes:
-                if axes[name] and name not in known:
-                    raise SettingsError(f"{no_setting(name.replace('_', '-'), chosen)}.")
 
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
@@ -134,10 +124,9 @@ class Grid:
             names = set_names(root, folder)
             return [name for name in names if SetName.parse(name).base != base] or [None]
         if self.ood_sets:
-            ood_sets = [name for name in self.ood_sets if name != id_set]
-            if not ood_sets:
-                raise SettingsError(f"'{id_set}' cannot be its own OOD set: add --ood NAME")
-            return ood_sets
+            others = [name for name in self.ood_sets if name != id_set]
+            check(bool(others), f"'{id_set}' cannot be its own OOD set: add --ood NAME")
+            return others
         partners = datasets.partners(id_set) or ((half,) if (half := ood_of(id_set)) else ())
         cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]
@@ -169,15 +158,13 @@ def foresee(root: Path, runs: Iterable[RunSettings], keeping: Keeping) -> Foresi
         StoreError: the store cannot be read.
     """
     runs = list(dict.fromkeys(runs))
-    kept = kept_before(root, runs, keeping)
-    to_run, lacking, missing = list[RunSettings](), list[RunSettings](), dict[str, list[str]]()
+    kept, missing = kept_before(root, runs, keeping), dict[str, dict[str, None]]()
+    to_run, lacking = list[RunSettings](), list[RunSettings]()
     for run in runs:
-        if run in kept:
-            continue
-        folder = run.encoder
-        lacks = [name for name in files_of(run) if not feature_path(root, folder, name).exists()]
-        (lacking if lacks else to_run).append(run)
-        for name in lacks:
-            if name not in missing.setdefault(folder, []):
-                missing[folder].append(name)
-    return Foresight(kept, to_run, lacking, missing)
+        if run not in kept:
+            folder = run.encoder
+            lacks = [n for n in files_of(run) if not feature_path(root, folder, n).exists()]
+            (lacking if lacks else to_run).append(run)
+            if lacks:
+                missing.setdefault(folder, {}).update(dict.fromkeys(lacks))
+    return Foresight(kept, to_run, lacking, {of: list(names) for of, names in missing.items()})

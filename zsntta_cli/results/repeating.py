@@ -62,18 +62,15 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
     Raises:
         StoreError: feature files of the records' sets are missing here.
     """
-    settings = [run.settings for run in runs]
-    if missing := foresee(root, settings, Keeping(root, fresh=True)).missing:
+    if missing := foresee(root, [run.settings for run in runs], Keeping()).missing:
         raise missing_sets(missing, root)
     foreseen = Library(root, rows=False)
     sets: dict[tuple[str, str], dict[str, None]] = {}  # by what they are and what differs
     for run in runs:
-        here = foreseen.look(run.settings)
+        here, recorded = foreseen.look(run.settings), origins_in(run.features)
         digests = here.items() if isinstance(here, dict) else ()  # else the run says what it lacks
         changed = [name for name, digest in digests if run.digests.get(name) != digest]
-        if not changed:
-            continue
-        recorded, origins = origins_in(run.features), foreseen.origins(run.settings)
+        origins = foreseen.origins(run.settings) if changed else {}
         for name in changed:
             about, _, of = name.rpartition("/")
             kinds = {"text": "the class text features of", ITEMS: "the lists of"}

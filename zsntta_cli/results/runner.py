@@ -30,9 +30,9 @@ from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.store import Keeping, keeper, kept_before
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
-from zsntta_cli.settings.options import check_choice
+from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.runs import RunSettings, revision, run_key
+from zsntta_cli.simulation.runs import RunSettings, revision
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Library
 
@@ -59,12 +59,11 @@ class Runner:
     engine: str = LOCAL
     live: LiveSettings | None = None  # None: live runs say what they lack
     reporter: Reporter = Reporter()  # noqa: RUF009
-    keeping: Keeping | None = None
+    keeping: Keeping = Keeping()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         check_choice("engine", self.engine, ENGINES)
-        if self.jobs is not None and self.jobs < 1:
-            raise SettingsError(f"jobs is {self.jobs}, must be 1 or more.")
+        check(self.jobs is None or self.jobs > 0, f"jobs is {self.jobs}, must be 1 or more.")
 
     def run(
         self, runs: Sequence[RunSettings], found: dict[RunSettings, Record] | None = None
@@ -87,15 +86,13 @@ class Runner:
         Raises:
             SettingsError: there is more than one run.
         """
-        if len(runs) != 1:
-            raise SettingsError(f"items belong to one run, but these options make {len(runs)}.")
+        check(len(runs) == 1, f"items belong to one run, but these options make {len(runs)}.")
         with (
             keeper(self.keeping, self.reporter.note) as keep,
             self.reporter.waiting(lambda: _name(runs[0])),
         ):
             replay = Simulator(self.root, self.live, self.reporter).replay(runs[0], True)
-            record = replay.record(self.keeping.command if self.keeping else "")
-            keep(record)
+            keep(record := replay.record(self.keeping.command))
         return replay, record
 
     def outcomes(
@@ -111,7 +108,7 @@ class Runner:
             EncoderError: a process died; no cluster.
             Exception: what ended a run, unless it goes on.
         """
-        kept = kept_before(self.root, runs, self.keeping) if self.keeping else {}
+        kept = kept_before(self.root, runs, self.keeping)
         if kept:
             self.reporter.note(f"{len(kept):,} of {len(runs):,} runs were already kept")
             yield from kept.items()
@@ -157,13 +154,12 @@ class Runner:
             replays = []
         simulator = Simulator(self.root, self.live, self.reporter)
         for run in [*replays, *images]:
-            yield run, self.result(simulator, run)
+            yield run, self._result(simulator, run)
 
-    def result(self, simulator: Simulator, run: RunSettings) -> Record | Exception:
+    def _result(self, simulator: Simulator, run: RunSettings) -> Record | Exception:
         """The record to keep of a run, or the error that ended it."""
         try:
-            replay = simulator.replay(run, self.keeping is not None and self.keeping.gradients)
-            return replay.record(self.keeping.command if self.keeping else "")
+            return simulator.replay(run, self.keeping.gradients).record(self.keeping.command)
         except Exception as error:
             return error
 
@@ -237,7 +233,6 @@ class Runner:
 
 
 def _name(run: RunSettings) -> str:
-    """A run in few words."""
     against = f" against {run.ood_set}" if run.ood_set else ""
     return f"{run.method} on {run.id_set}{against} at {ratio_text(run.stream.ratio)}"
 
@@ -256,7 +251,7 @@ def _make_elsewhere(job: bytes, run: bytes, place: int = 0) -> tuple[int, Record
     """In another process: a run's place, and its record or error."""
     try:
         runner, simulator = _opened(job)
-        result = runner.result(simulator, pickle.loads(run))
+        result = runner._result(simulator, pickle.loads(run))
     except Exception as error:  # of other code than that here, whatever its version says
         result = EncoderError(f"{platform.node()} cannot make the run ({first_line(error)}).")
     if isinstance(result, Record | ZsnttaError):
@@ -291,9 +286,9 @@ def _checked(
     expected = foreseen.look(run)
     if isinstance(result, ZsnttaError) or isinstance(expected, ZsnttaError):
         return result
-    if result.key == run_key(run, expected, revision(run.method) or ""):
-        return result
     names = ", ".join(sorted(dict(result.digests.items() ^ expected.items())))
+    if not names and result.revision == (revision(run.method) or ""):
+        return result
     return StoreError(
         f"a worker has other {f'features ({names})' if names else 'code'} for {_name(run)} than "
         f"this machine in {foreseen.root.absolute()}: it needs the same files and the same code."

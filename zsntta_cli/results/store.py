@@ -5,7 +5,7 @@ A run is in it completely or not at all, even if its process or the machine stop
 
 A row is a record as in a line of an export, with its curves in a separate column, so that they need
 not be read. Each row has a checksum, so that kept results are not checked again value by value. A
-row whose checksum differs, or that gives no record, is left out; `count` counts it.
+row whose checksum differs, or that gives no record, is left out.
 
 `kept_before` takes existing results from it, and `keeper` keeps new ones as they come.
 """
@@ -15,14 +15,13 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from zsntta_cli.databases import WAIT, DatabaseKind, transaction, why_no_locks
-from zsntta_cli.errors import StoreError, first_line, short
+from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target, open_regular
 from zsntta_cli.methods import METHODS
 from zsntta_cli.simulation.record import Record
@@ -38,20 +37,13 @@ KIND = DatabaseKind(
 )  # fmt: skip
 STORE = "records.sqlite"  # in the features folder, unless a file is named
 _BEGINS = b"SQLite format 3\0"
-_ADD = """
-    INSERT INTO contents (key, sums, record, curves) VALUES (?, ?, ?, ?)
-    ON CONFLICT (key) DO UPDATE
-    SET sums=excluded.sums, record=excluded.record, curves=excluded.curves
-"""
 
 
 def is_store(path: Path) -> bool:
     """Whether a file begins as a store does; what cannot be read is for its reader to say."""
-    try:
-        with open_regular(path) as file:
-            return file.read(len(_BEGINS)) == _BEGINS
-    except OSError:
-        return False
+    with contextlib.suppress(OSError), open_regular(path) as file:
+        return file.read(len(_BEGINS)) == _BEGINS
+    return False
 
 
 class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
@@ -69,6 +61,9 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
             self._connection = _open(path, create)
         self._connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
 
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
     def add(self, records: Iterable[Record]) -> None:
         """Keep finished runs, in one transaction; a run replaces an older one of an equal key."""
         rows = []
@@ -77,7 +72,12 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
             texts = json.dumps(record.to_dict()), curves
             rows.append((record.key, " ".join(map(_sum, texts)), *texts))
         with self._worded_errors(), transaction(self._connection):
-            self._connection.executemany(_ADD, rows)
+            self._connection.executemany(
+                "INSERT INTO contents (key, sums, record, curves) VALUES (?, ?, ?, ?) ON CONFLICT "
+                "(key) DO UPDATE SET sums=excluded.sums, record=excluded.record, "
+                "curves=excluded.curves",
+                rows,
+            )
 
     def remove(self, keys: Iterable[str]) -> None:
         """Remove runs, in one transaction."""
@@ -86,33 +86,30 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
             self._connection.executemany(statement, [(key,) for key in keys])
 
     def keys(self) -> list[str]:
-        """The keys of all runs, in the order of keeping."""
-        query = "SELECT key FROM contents WHERE typeof(key) = 'text' ORDER BY rowid"
+        """The keys of all rows, also of broken ones, in the order of keeping."""
         with self._worded_errors():
-            return [key for (key,) in self._connection.execute(query)]
-
-    def count(self) -> int:
-        """How many rows there are, including broken ones."""
-        with self._worded_errors():
-            [[count]] = self._connection.execute("SELECT count(*) FROM contents")
-        return int(count)
+            rows = self._connection.execute("SELECT key FROM contents ORDER BY rowid")
+            return [str(key) for (key,) in rows]
 
     def find(self, keys: Iterable[str] | None = None, curves: bool = True) -> dict[str, Record]:
         """Kept runs that can be read here, by their keys, in the order of keeping.
 
         `keys` are the keys of the wanted runs; None means all.
         """
-        texts = "record, curves" if curves else "record"
-        query = f"SELECT key, sums, {texts} FROM contents WHERE typeof(key) = 'text'"
+        query = f"SELECT key, sums, record{', curves' * curves} FROM contents"
         values = []
         if keys is not None:
-            query += " AND key IN (SELECT value FROM json_each(?))"
+            query += " WHERE key IN (SELECT value FROM json_each(?))"
             values.append(json.dumps(list(keys)))
         found = {}
         with self._worded_errors():
-            for key, sums, *contents in self._connection.execute(f"{query} ORDER BY rowid", values):
-                if (record := _read(sums, contents)) is not None:
-                    found[key] = record
+            for key, sums, *texts in self._connection.execute(f"{query} ORDER BY rowid", values):
+                # A row that is damaged, another version's or an unknown method's gives none.
+                with contextlib.suppress(Exception):
+                    if sums.split()[: len(texts)] == [*map(_sum, texts)]:
+                        plain, *own_curves = map(json.loads, texts)
+                        plain["curves"] = own_curves[0] if own_curves else {}
+                        found[key] = Record.of(plain)
         return found
 
     @contextlib.contextmanager
@@ -126,37 +123,9 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
                 f"--records FILE."
             ) from error
 
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
-
 
 def _sum(text: str) -> str:
     return f"{zlib.crc32(text.encode(errors='surrogateescape')):08x}"
-
-
-def _read(sums: Any, contents: Sequence[Any]) -> Record | None:
-    """The record of a row; None of a damaged one, of another version's or of an unknown method."""
-    with contextlib.suppress(Exception):
-        if sums.split()[: len(contents)] == [*map(_sum, contents)]:
-            plain, *curves = map(json.loads, contents)
-            return Record.of({**plain, "curves": curves[0] if curves else {}})
-    return None
-
-
-def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
-    """The keys that begin with one of the given digits; all keys if none are given.
-
-    Raises:
-        StoreError: no key begins with them, or several do.
-    """
-    chosen = [] if digits else [*keys]
-    for beginning in digits:
-        meant = [key for key in keys if beginning and key.startswith(beginning.lower())]
-        if len(meant) != 1:
-            how = f"{len(meant):,} keys begin" if meant else "no key begins"
-            raise StoreError(f"{how} with '{short(beginning)}': zsntta records list shows all")
-        chosen += meant
-    return list(dict.fromkeys(chosen))
 
 
 def _open(path: Path, create: bool) -> sqlite3.Connection:
@@ -180,25 +149,28 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
             f"the file system of {path} cannot lock files ({why}): --records FILE on a local disk "
             f"keeps results."
         )
-    # Without permission to write, SQLite reads beside other writers if it can; otherwise the file
-    # is read on the assumption that nobody changes it.
-    writable = create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
-    for mode in modes:
-        uri = f"{path.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
-        try:
-            is_made = KIND.is_made(connection, path)
-            if create and not is_made:
-                KIND.make(connection)
-            elif not is_made:  # its maker was stopped before there was anything in it
-                connection.execute(f"CREATE TEMP TABLE contents ({KIND.tables['contents']})")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            break
-        except BaseException as error:
-            connection.close()
-            if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
-                raise
+    if create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return _connected(path, "rwc" if create else "rw", create)
+    try:  # beside other writers, or else as if nobody changed the file
+        return _connected(path, "ro")
+    except sqlite3.OperationalError:
+        return _connected(path, "ro&immutable=1")
+
+
+def _connected(path: Path, mode: str, create: bool = False) -> sqlite3.Connection:
+    """A connection in one of SQLite's modes, after a check that the file is a store or empty."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
+    try:
+        is_made = KIND.is_made(connection, path)
+        if create and not is_made:
+            KIND.make(connection)
+        elif not is_made:  # its maker was stopped before there was anything in it
+            connection.execute(f"CREATE TEMP TABLE contents ({KIND.tables['contents']})")
+        connection.execute("PRAGMA synchronous=NORMAL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -209,7 +181,7 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
 class Keeping:
     """Where results are kept, and how."""
 
-    path: Path
+    path: Path | None = None  # None: nowhere
     fresh: bool = False  # run again what is there
     gradients: bool = False  # keep those of clean and noisy samples, too, of live methods
     required: bool = True  # or go on without, where nothing can be written
@@ -235,14 +207,15 @@ def kept_before(
     Raises:
         StoreError: the store cannot be read.
     """
-    if keeping.fresh or not keeping.path.exists() or why_no_locks(keeping.path.parent):
+    path = keeping.path
+    if keeping.fresh or path is None or not path.exists() or why_no_locks(path.parent):
         return {}
     foreseen, by_key = Library(root, rows=False), dict[str, RunSettings]()
     for run in runs:
         digests, revised = foreseen.look(run), revision(run.method)
         if isinstance(digests, dict) and revised is not None:  # else it could not be found again
             by_key[run_key(run, digests, revised)] = run
-    with RecordStore(keeping.path) as store:
+    with RecordStore(path) as store:
         found = store.find(by_key)
     kept = {}
     for key, record in found.items():
@@ -255,9 +228,7 @@ def kept_before(
 
 
 @contextlib.contextmanager
-def keeper(
-    keeping: Keeping | None, tell: Callable[[str], None]
-) -> Iterator[Callable[[Record], None]]:
+def keeper(keeping: Keeping, tell: Callable[[str], None]) -> Iterator[Callable[[Record], None]]:
     """Give a function that keeps a finished run in its own transaction; stopped runs are not kept.
 
     A named store is opened at once; one beside the features, or in a place that cannot be locked,
@@ -266,25 +237,21 @@ def keeper(
     Raises:
         StoreError: the named store cannot be opened.
     """
-    store: RecordStore | None = None
-    is_told = False
-    if keeping and keeping.required and not why_no_locks(keeping.path.parent):
-        store = RecordStore(keeping.path, create=True)
+    with contextlib.ExitStack() as stack:
+        path, told, stores = keeping.path, list[str](), list[RecordStore]()
+        if path and keeping.required and not why_no_locks(path.parent):
+            stores.append(stack.enter_context(RecordStore(path, create=True)))
 
-    def keep(record: Record) -> None:
-        nonlocal store, is_told
-        if keeping is None or not record.revision or record.unfinished:
-            return
-        try:
-            store = store or RecordStore(keeping.path, create=True)
-            store.add([record])
-        except StoreError as error:  # the result is worth more than its place
-            if not is_told:
-                tell(f"note: results are not kept: {error}")
-            is_told = True
+        def keep(record: Record) -> None:
+            if path is None or not record.revision or record.unfinished:
+                return
+            try:
+                if not stores:
+                    stores.append(stack.enter_context(RecordStore(path, create=True)))
+                stores[0].add([record])
+            except StoreError as error:  # the result is worth more than its place
+                if not told:
+                    told.append(f"note: results are not kept: {error}")
+                    tell(told[0])
 
-    try:
         yield keep
-    finally:
-        if store is not None:
-            store.__exit__()

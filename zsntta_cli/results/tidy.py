@@ -7,19 +7,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.results.frame import CLEAN, SEEDS, ResultTable
+from zsntta_cli.results.compare import SEEDS
+from zsntta_cli.results.frame import CLEAN, ResultTable
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, differing_settings, preset_of
 
-_OWN_COLUMN = ("ratio", "noise", "order", "limit", "seed")  # settings that `settings` leaves out
+_OF_STREAM = ("ratio", "noise", "order", "limit", "seed")  # settings with a column of their own
 TidyRow = dict[str, Any]
 
 
 def columns() -> tuple[str, ...]:
     """The names of all columns, in order; each metric has a column for its deviation, too."""
     return (
-        "method", "settings", "preset", "encoder", "id_set", "ood_set", "aggregate", *_OWN_COLUMN,
+        "method", "settings", "preset", "encoder", "id_set", "ood_set", "aggregate", *_OF_STREAM,
         "seeds", *METRICS, *(f"{name}_std" for name in METRICS),
         "n_id", "n_ood", "repeated", "complete", "revision", "source",
     )  # fmt: skip
@@ -29,9 +30,8 @@ def run_rows(records: Iterable[Record]) -> list[TidyRow]:
     """A row for each run, in order."""
     rows = []
     for record in records:
-        run = record.settings
-        values = {name: record.metric(name) for name in METRICS}
-        rows.append(_row([record], **values, ood_set=run.ood_set, seed=run.stream.seed))
+        run, metrics = record.settings, {name: record.metric(name) for name in METRICS}
+        rows.append(_row([record], ood_set=run.ood_set, seed=run.stream.seed, **metrics))
     return rows
 
 
@@ -40,22 +40,21 @@ def table_rows(tables: Iterable[ResultTable], spread: str = SEEDS) -> list[TidyR
     rows = []
     for table in tables:
         for row in table.rows:
-            means = [
-                ({"ood_set": name or None}, [*row.on(name).values()],
-                 {metric: row.value(name, metric) for metric in METRICS})
-                for name in row.runs if name == CLEAN or CLEAN not in row.runs
-            ]  # fmt: skip
+            means: list[tuple[str, str, Sequence[Record], dict[str, Any]]] = []
+            for name in [CLEAN] if CLEAN in row.runs else row.runs:
+                of_set = {metric: row.value(name, metric) for metric in METRICS}
+                means.append(("ood_set", name, [*row.on(name).values()], of_set))
             if len(table.columns) > 1 and CLEAN not in row.runs:
                 of_sets = {name: row.average(table.columns, name, spread) for name in METRICS}
-                means.append(({"aggregate": "ood_sets"}, row.records, of_sets))
-            for facts, records, values in means:
+                means.append(("aggregate", "ood_sets", row.records, of_sets))
+            for column, name, records, values in means:
                 rows.append(_row(
                     records,
-                    seeds=" ".join(map(str, sorted(values[next(iter(METRICS))].by_seed))),
+                    seeds=" ".join(map(str, sorted(values["acc_s"].by_seed))),
                     complete=all(value.is_whole for value in values.values()),
-                    **facts,
-                    **{name: value.mean for name, value in values.items()},
-                    **{f"{name}_std": value.std for name, value in values.items()},
+                    **{column: name or None},
+                    **{metric: value.mean for metric, value in values.items()},
+                    **{f"{metric}_std": value.std for metric, value in values.items()},
                 ))  # fmt: skip
     return rows
 
@@ -64,15 +63,13 @@ def _row(records: Sequence[Record], **values: Any) -> TidyRow:
     """A row of runs of one method with the same settings, with some values; others are None."""
     run = records[0].settings
     facts = {
+        **vars(run.stream),
+        "seed": None,
         "method": run.method,
         "settings": _settings_text(run),
         "preset": preset_of(run),
         "encoder": run.encoder,
         "id_set": run.id_set,
-        "ratio": run.stream.ratio,
-        "noise": run.stream.noise,
-        "order": run.stream.order,
-        "limit": run.stream.limit,
         "seeds": " ".join(map(str, sorted({record.settings.stream.seed for record in records}))),
         "n_id": _common(record.counts["id"] for record in records),
         "n_ood": _common(record.counts["ood"] for record in records),
@@ -101,5 +98,5 @@ def _settings_text(run: RunSettings) -> str:
     return ";".join(
         f"{name}={texts[value] if value is None or isinstance(value, bool) else value}"
         for name, value in differing.items()
-        if name not in _OWN_COLUMN
+        if name not in _OF_STREAM
     )

@@ -17,7 +17,8 @@ from zsntta_cli.report.page.document import document
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Sheet
 from zsntta_cli.report.tables import View, classes_sheet, compared, table_sheet, usual
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import Filters, ResultTable, chosen, paired_t_test
+from zsntta_cli.results.compare import paired_t_test
+from zsntta_cli.results.frame import Filters, ResultTable, chosen
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 
