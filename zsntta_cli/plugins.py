@@ -10,28 +10,24 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, short
 
 Added = Mapping[str, list[str]]  # names, by what they are the names of
 
 
-@dataclass
-class _Table:
-    """A table that may be added to."""
-
+class _Table(NamedTuple):
     lines: dict[str, Any]
-    fault: Callable[[Any], str]  # what keeps a value from being a line, in words; "": nothing
-    group: str  # of the entry points that become its lines
-    complete: Callable[[], None]  # called after lines were added
-    is_asked: bool = False  # whether its entry points were searched
+    fault: Callable[[Any], str]
+    group: str
+    complete: Callable[[], None]
 
 
 _tables: dict[str, _Table] = {}  # by what a line is, in words
+_asked: set[str] = set()  # groups whose entry points were searched
 _added: dict[Path, Added] = {}  # the results of `load_script`, by script
 _loading: list[Path] = []
 
@@ -64,15 +60,14 @@ def _adding(whose: str) -> Iterator[dict[str, list[str]]]:
     try:
         yield added
         for what, table in _tables.items():
-            for name, line in table.lines.items():
-                if before[what].get(name) is line:
-                    continue
+            changed = [n for n, line in table.lines.items() if before[what].get(n) is not line]
+            for name in changed:
                 adds = f"{whose} adds the {what} '{short(name)}'"
                 if name in before[what]:
                     raise SettingsError(f"{adds}, but that name is taken: choose another one.")
-                if fault := table.fault(line):
+                if fault := table.fault(table.lines[name]):
                     raise SettingsError(f"{adds}: {fault}.")
-            added[what] = [name for name in table.lines if name not in before[what]]
+            added[what] = changed
     except BaseException:
         for what, table in _tables.items():
             table.lines.clear()
@@ -136,13 +131,13 @@ def refuse_while_loading() -> None:
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """The line of a script at which an error was raised."""
-    if isinstance(error, SyntaxError) and error.filename == str(path):
-        return f", line {error.lineno}"
+    """The line of a script at which an error was raised; empty if it was raised elsewhere."""
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        lines.append(error.lineno)
     return f", line {lines[-1]}" if lines else ""
 
 
@@ -177,20 +172,17 @@ class LoadedScripts:
     It must be unpickled before any object whose class is from a script.
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _load_all, (tuple(_added),)
+    def __getstate__(self) -> tuple[Path, ...]:
+        return tuple(_added)
 
-
-def _load_all(paths: tuple[Path, ...]) -> LoadedScripts:
-    for path in paths:
-        load_script(path)
-    return LoadedScripts()
+    def __setstate__(self, paths: tuple[Path, ...]) -> None:
+        for path in paths:
+            load_script(path)
 
 
 def script_with(method: str) -> str:
     """The script in this folder that names a method or a part of A+B, or "" if there is none."""
-    parts = "|".join(map(re.escape, method.split("+")))
-    names = re.compile(rf"""["'](?:{parts})["']""")
+    names = re.compile(rf"""["'](?:{"|".join(map(re.escape, method.split("+")))})["']""")
     for script in sorted(Path().glob("*.py")):
         with contextlib.suppress(OSError):
             text = script.read_text("utf-8", "replace")
@@ -203,8 +195,8 @@ def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
     """Add the lines that installed distributions declare, once; `tell` reports omitted ones."""
     waiting = []
     for table in _tables.values():
-        if not table.is_asked:
-            table.is_asked = True  # before any of them loads what may ask again
+        if table.group not in _asked:
+            _asked.add(table.group)  # before any of them loads what may ask again
             waiting.append(table)
     if not waiting:
         return

@@ -1,7 +1,5 @@
 """`zsntta datasets` as a user has it: tables, one line a finding, exit codes."""
 
-import re
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,15 +44,6 @@ def test_list_names_all_sets(zsntta, command):
     assert row(result, "digits") == ["digits", "both", "1,797", "10", "built in", ""]
     for name, entry in CATALOGUE.items():
         assert row(result, name)[2] == f"{entry.images:,}"
-
-
-def test_list_tells_what_is_cached_for_whom(cached):
-    Path("features/other").mkdir()
-    Path("features/other/digits.h5").touch()
-    lines = cached("datasets").stdout
-    assert re.search(r"digits .* other +│\n│ +│ +│ +│ +│ +│ tiny ", lines)
-    assert row(cached("datasets"), "shapes")[5] == "tiny"
-    assert row(cached("datasets", "list", "--features-dir", "nowhere"), "shapes")[5] == ""
 
 
 def test_show_says_where_a_set_comes_from_and_what_to_type(pets, cached):
@@ -126,16 +115,6 @@ def test_verify_deep_names_what_is_broken(pets):
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
     assert two.startswith("broken: dog/0.png: it is not a picture in a known format")
-
-
-def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
-    with tarfile.open("a.tar", "w") as archive:
-        archive.add(picture_folder, "a")
-    for place in (picture_folder, "a.tar"):
-        result = zsntta("datasets", "verify", f"mine={place}", "--deep")
-        assert result.stdout == "mine: 12 images, 2 classes, every image opened: ok\n"
-    picture("flat/1.png")
-    assert zsntta("datasets", "verify", "mine=flat").stdout == "mine: 1 image, no classes: ok\n"
 
 
 @pytest.mark.parametrize(

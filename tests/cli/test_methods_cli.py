@@ -82,21 +82,6 @@ def test_show_has_every_setting_with_default_and_help(methods, name):
             assert default == (words[value] if is_word else str(value))
 
 
-def test_show_tells_what_its_line_and_its_module_say(methods):
-    output = methods("show", "adand").stdout
-    assert "Noisy Test-Time Adaptation in Vision-Language Models (Cao et al., ICLR 2025)" in output
-    assert "1,280 items, decided by zs-clip (warmup x update-every)" in output
-    assert "official: reevaluate false, late-start true" in output
-    assert "Sec. 4 and Algorithm 1." in output
-    assert "keeps a layer of D + 1 numbers" in output
-    assert "optimizer sgd" in methods("show", "tent").stdout
-    assert "zsntta extract --words" in methods("show", "csp").stdout
-    assert "no: it gives a score, for --report ood" in methods("show", "energy").stdout
-    both = methods("show", "oodd+tda").stdout
-    assert "Dynamic Dictionary" in both
-    assert "Efficient Test-Time Adaptation" in both
-
-
 def test_check_says_on_a_page_what_held(methods):
     result = methods("check", "zs-clip")
     assert result.exit_code == 0, result.output
@@ -117,21 +102,6 @@ def test_check_of_a_script_with_a_method_that_cheats(methods):
     only = methods("check", "both.py:plain")
     assert only.exit_code == 0, only.output
     assert row(only, "two runs")[1] == "held"
-
-
-def test_cite_named_ones(zsntta):
-    result = zsntta(
-        "cite", "--method", "adand", "--method", "tda", "--id", "cifar10", "--ood", "svhn"
-    )
-    assert (result.exit_code, result.stderr) == (0, "")
-    always = ["zsntta", "cao2025noisy", "radford2021learning", "ilharco2021openclip"]
-    for key in (*always, "karmanov2024efficient", "krizhevsky2009learning", "netzer2011reading"):
-        assert result.stdout.count(f"{{{key},\n") == 1
-    result = zsntta(
-        "cite", "--id", "mine", "--encoder", "ViT-B-16-SigLIP-webli", "--output", "r.bib"
-    )
-    assert result.stderr == "note: no reference is known for mine.\n"
-    assert "{zhai2023sigmoid," in Path("r.bib").read_text()
 
 
 def test_cite_all_kept_runs_and_those_of_a_file(simulate, zsntta, tmp_path):

@@ -1,14 +1,10 @@
 """One rule for whatever is written: an ending that is no form of the command is refused."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from made import TINY, fails
-
-from zsntta_cli.cli import program
 
 TABLES = (".txt", ".md", ".tex", ".html", ".csv", ".json")
 SIMULATE = ("simulate", "--method", "zs-clip", *TINY)
@@ -34,26 +30,6 @@ OUTPUTS = {
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }
 NEEDS_NOTHING = ("methods list", "datasets list", "encoders list", "cache list")
-
-
-def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, (*words, name))
-        else:
-            yield " ".join((*words, name)), command
-
-
-def test_all_outputs_are_here():
-    """A command that gains an output has to say its forms above."""
-    names = {"--output", "--scores", "--review"}
-    written = {
-        (words, next(name for name in parameter.opts if name in names))
-        for words, command in commands(program())
-        for parameter in command.params
-        if names & {*parameter.opts}
-    }
-    assert written == {*OUTPUTS}
 
 
 @pytest.mark.parametrize("output", OUTPUTS, ids=" ".join)

@@ -35,14 +35,6 @@ def test_the_page_of_all_commands_tells_of_each_as_its_own_page_does():
         assert command.help.split("\n")[0] == told[name].help, name
 
 
-def test_every_option_has_its_help():
-    for name, command in {**COMMANDS, **RUNNABLE}.items():
-        assert command.help.strip(), name
-        for parameter in command.params:
-            is_option = parameter.param_type_name == "option"
-            assert not is_option or (parameter.help or "").strip(), f"{name}: {parameter.opts}"
-
-
 @pytest.mark.parametrize("name", ["", *sorted({*COMMANDS} - {*RUNNABLE}), *RUNNABLE])
 def test_a_page_fits_a_terminal_and_shows_every_option(zsntta, monkeypatch, name):
     for variable in ("COLUMNS", "TERMINAL_WIDTH"):

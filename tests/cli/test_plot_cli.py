@@ -4,7 +4,6 @@ import csv
 
 import pytest
 from kept import run_of
-from PIL import Image
 
 from zsntta_cli.cli.report import KINDS
 from zsntta_cli.report import figures
@@ -60,9 +59,3 @@ def test_exported_results_are_plotted_alike(stored, tmp_path):
         name = f"{len(arguments)}.csv"
         assert stored("plot", "ranks", *arguments, "--output", name).exit_code == 0
     assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "0.csv").read_bytes()
-
-
-def test_a_figure_is_as_wide_as_a_page_of_the_paper(stored, tmp_path):
-    assert stored("plot", "means", "--output", "wide.png", "--width", "page").exit_code == 0
-    with Image.open(tmp_path / "wide.png") as picture:
-        assert picture.width == 6.9 * 300

@@ -1,7 +1,5 @@
 """`zsntta report` as it is typed."""
 
-import dataclasses
-import re
 import shutil
 
 import pytest
@@ -43,28 +41,3 @@ def test_the_same_from_any_file_that_holds_the_records(stored, tmp_path):
         assert stored("report", *given, "--output", "-").stdout == wanted, given
     assert wanted.startswith("<!DOCTYPE html>")
     assert "<p>4 runs. Methods: zs-clip, cull." in wanted
-
-
-def test_what_is_left_out_is_noted(zsntta, tmp_path):
-    other = dataclasses.replace(KEPT[0], revision="0.1")
-    with RecordStore(tmp_path / "x.sqlite", create=True) as store:
-        store.add([*KEPT[1:], other])
-    result = zsntta("report", "x.sqlite")
-    assert result.stderr.startswith("note: left out: 1 run by another version or with other code")
-    assert result.exit_code == 0
-
-
-def test_seeds_mark_a_table_and_the_page_alike(simulate, zsntta, tmp_path):
-    names = ("zs-clip", "adand", "onzeta", "dota")
-    methods = [word for name in names for word in ("--method", name)]
-    options = (*methods, "--id", "pets", "--ood", "sky", "--noise", "none", "--format", "markdown")
-    table = simulate(*options, "--seed", "0-4").stdout
-    assert re.findall(r"\| _[0-9.±]+_", table)
-    html = zsntta("report", "--records", tmp_path / "kept.sqlite", "--output", "-").stdout
-    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
-    for row in rows:
-        name = row[0].strip("| ").removesuffix("°")
-        [on_page] = re.findall(rf'<tr><th scope="row">{name}(?:<sup>°</sup>)?\s*(<td.*)', html)[:1]
-        cells = re.findall(r"<td>(?:<([bu])>)?([0-9.±]+)", on_page)
-        signs = {"b": "**{}**", "u": "_{}_", "": "{}"}
-        assert [signs[k].format(text) for k, text in cells] == [c.strip(" |") for c in row[1:]]

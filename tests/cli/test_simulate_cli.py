@@ -2,15 +2,12 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import h5py
 import numpy as np
 import pytest
 from feature_files import reseal
 from made import TINY, fails
-
-from zsntta_cli.cli import values
 
 ZS_CLIP = ("simulate", *TINY, "--method", "zs-clip")
 ADAND = ("simulate", *TINY, "--method", "adand")
@@ -115,12 +112,3 @@ def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
 def test_debug_shows_the_traceback(zsntta):
     result = zsntta("--debug", "simulate", "--method", "magic")
     assert type(result.exception).__name__ == "SettingsError"
-
-
-def test_completion_knows_methods_and_what_there_are_features_of(cached):
-    context = SimpleNamespace(params={"features_dir": Path("features"), "model": "tiny"})
-    assert values.known_methods("adand") == ["adand", "adand+tent"]
-    assert values.cached_sets(context, "g") == ["glyphs"]
-    assert "noise-gaussian" not in values.cached_sets(context, "")
-    assert values.cached_encoders(context, "t") == ["tiny"]
-    assert "cifar10" in values.known_sets("cif")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from made import own_method
 
-import zsntta_cli
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.report import citations
@@ -44,27 +43,6 @@ def test_the_file_is_bibtex():
         assert WANTED[kind] <= {*names} <= WANTED[kind] | ALLOWED, key
         assert body.count("{") == body.count("}"), key
         assert [*references()[key].fields] == names
-
-
-def test_the_program_is_cited_as_citation_cff_and_in_its_version():
-    cff = (FILE.parents[2] / "CITATION.cff").read_text(encoding="utf-8")
-    program, setting = references()["zsntta"], references()["cao2025noisy"]
-    assert program.fields["note"] == f"Version {zsntta_cli.__version__}"
-    assert f"version: {zsntta_cli.__version__}" in cff
-    assert program.title.lower() in cff.lower()
-    assert setting.title in cff
-    names = re.findall(r"given-names: (.+)\n +family-names: (.+)", cff)
-    assert setting.fields["author"] == " and ".join(f"{last}, {first}" for first, last in names)
-
-
-@pytest.mark.parametrize(
-    ("key", "short"),
-    [("cao2025noisy", "Cao et al., ICLR 2025"), ("zsntta", "The zsntta authors"),
-     ("qian2024online", "Qian and Hu, ECCV 2024, arXiv 2408.13320"),
-     ("krizhevsky2009learning", "Krizhevsky, 2009")],
-)  # fmt: skip
-def test_in_a_few_words(key, short):
-    assert references()[key].short == short
 
 
 def test_a_bibliography_names_each_once_and_what_for(monkeypatch):

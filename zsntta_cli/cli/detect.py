@@ -19,7 +19,6 @@ from zsntta_cli.cli.options import (
     option,
     single_settings,
 )
-from zsntta_cli.cli.values import cached_sets
 from zsntta_cli.errors import DatasetError, SettingsError, counted, printable, short
 from zsntta_cli.settings import MOST_MEGAPIXELS, ExtractSettings
 
@@ -39,9 +38,7 @@ _decision, _result = partial(option, panel="Decision"), partial(option, panel="R
 class ImageOptions:
     """Options that say which images are judged, and what their classes are."""
 
-    cached: str | None = _images(
-        None, "Cached set to judge instead of images.", metavar="SET", autocompletion=cached_sets
-    )
+    cached: str | None = _images(None, "Cached set to judge instead of images.", metavar="SET")
     all_folders: bool = _images(
         False, "Also read hidden folders, trash and thumbnails.", "--all-folders"
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import DATA_ROOT, DRY_RUN, ModelOptions, Names, option
-from zsntta_cli.cli.values import data_sets, known_sets, names
+from zsntta_cli.cli.values import data_sets, names
 from zsntta_cli.datasets.names import DATASET, SetName, with_label
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, first_line
 from zsntta_cli.settings import ENGINES, FEATURES, LOCAL, RAY, EncoderChoice, ExtractSettings
@@ -33,7 +33,7 @@ def extract(
         None,
         "Known sets; NAME=PATH for a folder, .tar, .zip or shards; from the hub, "
         "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
-        reader=data_sets, autocompletion=known_sets,
+        reader=data_sets,
     ),
     data_root: Path = DATA_ROOT,
     limit: int | None = _encoded(

@@ -211,7 +211,7 @@ def single_settings(
 
 # Options and groups of several commands.
 
-ENCODER = setting(EncoderChoice, "folder", autocompletion=values.cached_encoders)
+ENCODER = setting(EncoderChoice, "folder")
 FEATURES_DIR = option(FEATURES, "Folder of the feature files.", panel=EncoderChoice.panel)
 DATA_ROOT = option(DATA, "Folder of the data sets, also for downloads.")
 FRESH = option(False, "Repeat runs even if results are kept.", "--fresh", panel="How it runs")
@@ -333,9 +333,7 @@ _chosen = partial(option, None, panel="Runs")
 class WantedRuns:
     """Options that select kept runs; several values of one option are alternatives."""
 
-    method: Names = _chosen(
-        "Methods. [all]", reader=values.names, autocompletion=values.known_methods
-    )
+    method: Names = _chosen("Methods. [all]", reader=values.names)
     preset: Names = _chosen("Presets. [all]", reader=values.names)
     id_set: Names = _chosen("ID sets. [all]", "--id", reader=values.names)
     ood_set: Names = _chosen("OOD sets. [all]", "--ood", reader=values.names)

@@ -28,7 +28,7 @@ from zsntta_cli.cli.output import (
     put_figure,
     say_foresight,
 )
-from zsntta_cli.cli.values import known_methods, names, whole_numbers
+from zsntta_cli.cli.values import names, whole_numbers
 from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
@@ -59,7 +59,7 @@ class RowOptions:
     )
     method: Names = _measured(
         "Methods to add as rows on the same streams, also your own.",
-        reader=names, autocompletion=known_methods,
+        reader=names,
     )  # fmt: skip
     prompt: str | None = option(None, "Cached template for all sets, or 'code' or 'paper'.")
     own: Names = option(

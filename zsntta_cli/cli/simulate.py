@@ -21,7 +21,7 @@ from zsntta_cli.cli.options import (
     option,
 )
 from zsntta_cli.cli.output import TableOutput, command_line, form_of, put, say_foresight
-from zsntta_cli.cli.values import cached_sets, known_methods, names, texts
+from zsntta_cli.cli.values import names, texts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import RAY, LiveSettings
 from zsntta_cli.simulation.runs import PRESETS
@@ -43,14 +43,11 @@ class RunOptions:
 
     method: Names = _wanted(
         "Methods, such as adand,tda, or 'all' but live ones. zsntta methods lists them.",
-        reader=names, autocompletion=known_methods,
+        reader=names,
     )  # fmt: skip
-    id_set: Names = _wanted(
-        "ID set. [cifar10; with tiny, shapes]", "--id", reader=names, autocompletion=cached_sets
-    )
+    id_set: Names = _wanted("ID set. [cifar10; with tiny, shapes]", "--id", reader=names)
     ood_set: Names = _wanted(
-        "OOD set, or 'all' for every cached one. [the cached partners]", "--ood", reader=names,
-        autocompletion=cached_sets,
+        "OOD set, or 'all' for every cached one. [the cached partners]", "--ood", reader=names
     )  # fmt: skip
     preset: Names = _wanted(
         f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]", reader=names

@@ -1,18 +1,16 @@
 """What people type as values: lists and ranges (`--seed 0-4`, `--ratio .25,.5`), names in any case.
 
 A reader turns one text into a list of values, and raises SettingsError if that is not possible.
-Below them are the completions for shells.
 """
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from zsntta_cli.datasets.catalogue import ALIASES, CATALOGUE
 from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, Ratio, parse_ratio
+from zsntta_cli.settings import TINY, Ratio, parse_ratio
 from zsntta_cli.simulation.runs import PRESETS
 
 Reader = Callable[[str], list[Any]]
@@ -105,38 +103,3 @@ def known_set(name: str) -> str:
     is_own = "=" in name or base.lower() in CATALOGUE
     other = "" if is_own else ALIASES.get(base.lower(), "")
     return other + colon + rest if other else in_known_case(name)
-
-
-# What a shell completes.
-
-
-def known_methods(incomplete: str) -> list[str]:
-    """Methods."""
-    return [name for name in METHODS if name.startswith(incomplete)]
-
-
-def known_sets(incomplete: str) -> list[str]:
-    """Sets of the catalogue."""
-    return [name for name in CATALOGUE if name.startswith(incomplete)]
-
-
-def cached_encoders(ctx: Any, incomplete: str) -> list[str]:
-    """Encoders with cached features."""
-    from zsntta_cli.cache.folder import encoder_names
-
-    root = Path(ctx.params.get("features_dir") or FEATURES)
-    return [name for name in encoder_names(root) if name.startswith(incomplete)]
-
-
-def cached_sets(ctx: Any, incomplete: str) -> list[str]:
-    """Sets with cached features of the named encoder, or of any."""
-    from zsntta_cli.cache.folder import set_names
-    from zsntta_cli.datasets.names import DATASET
-
-    given = ctx.params
-    folders = [given["encoder"]] if given.get("encoder") else cached_encoders(ctx, "")
-    if given.get("model"):
-        folders = [EncoderChoice(given["model"], given.get("pretrained") or "openai").slug]
-    root = Path(given.get("features_dir") or FEATURES)
-    cached = {name for folder in folders for name in set_names(root, folder, DATASET)}
-    return sorted(name for name in cached if name.startswith(incomplete))

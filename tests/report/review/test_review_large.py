@@ -135,23 +135,3 @@ def test_the_list_as_it_stands_is_a_file(review):
     assert head == ["source", "answer", "class", "margin", "judged"]
     assert cells[2] == ["photos/#50%?.png", "clean", "cat", "-0.5", "false"]
     assert len(cells) == 7
-
-
-def test_a_link_to_an_image_far_down_shows_it_alone(browser, tmp_path):
-    rows = [verdict(f"{i}.png", (i - 700.5) / 100) for i in range(3000)]
-    review = Review(browser, written(tmp_path, rows, {}))
-    for link in review.page.locator("#questions-list a").all():
-        place = link.text_content()
-        link.click()
-        assert review.at() == [place]
-    assert review.page.locator("section ol > li").count() <= 60 + 2 * 120 + 10
-    review.context.close()
-
-
-def test_axe_finds_nothing_in_the_large_view(review):
-    review.page.set_viewport_size({"width": 375, "height": 900})
-    review.page.keyboard.press("j")
-    review.page.keyboard.press("z")
-    assert review.page.locator("#zoom").is_visible()
-    review.assert_accessible()
-    assert review.width() == 375
