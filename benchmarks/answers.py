@@ -51,7 +51,7 @@ def main(
     for one, other in zip(lived, replayed, strict=True):
         for name, column in vars(one.made.decisions).items():
             same = getattr(other.made.decisions, name)
-            assert column is None or np.array_equal(column, same), (one.settings, name)
+            assert column is None or np.array_equal(column, same), (one.sources.run, name)
     slow, fast = (statistics.median(r.made.seconds for r in runs) for runs in (lived, replayed))
     total = sum(r.made.seconds for r in lived)
     print(

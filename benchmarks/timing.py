@@ -37,7 +37,7 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.base import LiveData, in_batches
 from zsntta_cli.settings import NO_NOISE, EncoderChoice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts
-from zsntta_cli.simulation.record import resident_peak
+from zsntta_cli.simulation.replay import resident_peak
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 # Method and batch size: the paper's seconds and GiB on one A800 with 80 GiB. SoTTA with 64, the

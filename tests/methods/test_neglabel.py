@@ -113,7 +113,7 @@ def run_of(preset="paper", words="nouns,adjectives", prompt=DEFAULT_PROMPT, **va
 
 
 def test_each_list_has_its_prompt_and_a_word_counts_once(root):
-    more = Simulator(root)._library.more_text(run_of("official"))
+    more = Simulator(root)._library.sources(run_of("official")).more
     assert more.more_sizes == (40, 20), "orange is a noun already"
     nouns, adjectives = more.more_text[:40], more.more_text[40:]
     assert np.array_equal(nouns, text(root, "words-nouns", NOUN_PROMPT))

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 from replayed import grid
 
-from zsntta_cli.simulation.curves import curves_of
-from zsntta_cli.simulation.record import Made
+from zsntta_cli.simulation.replay import Made, curves_of
 from zsntta_cli.simulation.simulator import Simulator
 
 
@@ -35,7 +34,7 @@ def test_the_counts_by_class_are_kept_for_few_classes(features, monkeypatch):
         assert counts["noise"][i] == judged.is_noise[here].sum()
         others, times = np.unique(judged.class_index[here & ~right], return_counts=True)
         assert counts["confused_with"][i] == (others[times.argmax()] if len(others) else -1)
-    monkeypatch.setattr("zsntta_cli.simulation.curves.MOST_CLASSES", len(id_set.class_names) - 1)
+    monkeypatch.setattr("zsntta_cli.simulation.replay.MOST_CLASSES", len(id_set.class_names) - 1)
     assert "classes" not in curves_of(replay)
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-from zsntta_cli.simulation.record import run_from_record
+from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import Simulator
 
 PAIR = ("--id", "pets", "--ood", "sky")
@@ -26,7 +26,7 @@ def test_a_grid_is_all_combinations_and_equals_its_single_runs(simulate, feature
     # zs-clip has no warm-up: its runs are there once.
     assert len(records) == 2 * 2 * 2 * 2 * (2 + 1)
     for record in (records[0], records[7], records[-1]):
-        single = Simulator(features).run(run_from_record(record["settings"])).to_dict()
+        single = Simulator(features).run(RunSettings.of(record["settings"])).to_dict()
         assert single["accuracies"] == record["accuracies"]
         assert single["detection"] == record["detection"]
 

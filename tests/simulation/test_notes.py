@@ -70,5 +70,5 @@ def test_what_id_and_ood_set_have_in_common_is_told(ood_names, rows, said):
     )  # fmt: skip
     assert overlap(one, other) == said
     run = RunSettings("zs-clip", "made", "a", "b", PROMPT)
-    notes = [note.text for note in run_notes(run, Sources({0: one, 1: other}))]
+    notes = [note.text for note in run_notes(Sources(run, {0: one, 1: other}))]
     assert [text.startswith(f"'a' and 'b' {said}:") for text in notes] == [True] * bool(said)

@@ -83,7 +83,7 @@ class Wishes:
         prompt = self.prompt or datasets.default_prompt(id_set)
         ratio = settings.get("ratio", StreamSettings.ratio)
         if self.ood_items and ood_set and ratio and ratio != NATURAL:
-            from zsntta_cli.simulation.items import list_path  # it imports NumPy
+            from zsntta_cli.simulation.sources import list_path  # it imports NumPy
 
             if list_path(self.ood_items, id_set, ood_set, ratio).exists():
                 settings["ood_items"] = str(self.ood_items)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.files import write_whole
-from zsntta_cli.simulation.record import Replay
+from zsntta_cli.simulation.replay import Replay
 from zsntta_cli.simulation.stream import NOISE, OOD
 
 

@@ -27,7 +27,7 @@ from zsntta_cli.simulation.runs import differing_settings
 
 if TYPE_CHECKING:
     from zsntta_cli.results.repeating import Repeated
-    from zsntta_cli.simulation.record import Replay
+    from zsntta_cli.simulation.replay import Replay
 
 _FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
 _OF_NO_METHOD = {*StreamSettings.__dataclass_fields__, PRESET, "prompt"}  # settings
@@ -315,7 +315,7 @@ def class_rows(names: Sequence[str], samples: Judged) -> list[Row]:
 
 def render_classes(replay: "Replay", form: str, to_file: bool) -> str:
     """The classes of a run in one of FORMS: a table in percent, or rows of fractions."""
-    run = replay.settings
+    run = replay.sources.run
     rows = class_rows(replay.sources.id_set.class_names, replay.judged)
     against = f" against {run.ood_set}" if run.ood_set else ""
     title = f"{run.method} on {run.id_set}{against}, by class"

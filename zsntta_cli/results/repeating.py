@@ -70,7 +70,7 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
         here, recorded = foreseen.look(run.settings), origins_in(run.features)
         digests = here.items() if isinstance(here, dict) else ()  # else the run says what it lacks
         changed = [name for name, digest in digests if run.digests.get(name) != digest]
-        origins = foreseen.origins(run.settings) if changed else {}
+        origins = foreseen.sources(run.settings).origins() if changed else {}
         for name in changed:
             about, _, of = name.rpartition("/")
             kinds = {"text": "the class text features of", ITEMS: "the lists of"}

@@ -31,7 +31,8 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.results.store import Keeping, keeper, kept_before
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
-from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.replay import Replay
 from zsntta_cli.simulation.runs import RunSettings, revision
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Library

@@ -16,7 +16,7 @@ from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Method
 from zsntta_cli.methods.base import Decisions, MoreText, StreamData
 from zsntta_cli.methods.method import fault
-from zsntta_cli.methods.scores import unit
+from zsntta_cli.methods.scores import unit, zero_shot
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.simulator import as_seen, decide_from_cache
@@ -82,20 +82,20 @@ def the_future(run: RunSettings) -> Outcome:
     """Decisions before a cut stay the same if later items are replaced or missing."""
     if METHODS[run.method].offline:
         return NOT_RUN, "it is declared offline: it sees the whole stream before it decides"
-    drawn, together, slight = _Drawn.for_run(run), run.options.at_once, 0
-    whole, items, warm_up = drawn.decisions(run), len(drawn.features), run.options.warm_up
+    items, together, slight = _drawn(run), run.options.at_once, 0
+    whole, total, warm_up = _decide(run, items), len(items), run.options.warm_up
     # After the first item, after the warm-up, between, before the last item.
-    places = {1, warm_up + 37, items // 3, items // 2, items * 2 // 3, items - 1}
-    cuts = [cut for cut in sorted(places) if together <= cut < items]
+    places = {1, warm_up + 37, total // 3, total // 2, total * 2 // 3, total - 1}
+    cuts = [cut for cut in sorted(places) if together <= cut < total]
     for cut in cuts:
         others = {
-            "resemble no class": drawn.with_another_future(cut, like_classes=False),
-            "resemble the classes": drawn.with_another_future(cut, like_classes=True),
-            "are missing": replace(drawn, shown=cut),
+            "resemble no class": _with_another_future(items, cut, like_classes=False),
+            "resemble the classes": _with_another_future(items, cut, like_classes=True),
+            "are missing": items.part(slice(cut)),
         }
         decided = slice(cut // together * together)
         for how, other in others.items():
-            before, after = whole.part(decided), other.decisions(run).part(decided)
+            before, after = whole.part(decided), _decide(run, other).part(decided)
             if changed := _difference(before, after):
                 return FAILED, f"if the items from {cut:,} on {how}: {changed}"
             slight += bool(_difference(before, after, share=0))
@@ -103,25 +103,28 @@ def the_future(run: RunSettings) -> Outcome:
         return FAILED, f"{slight} of {3 * len(cuts)} other futures change an earlier decision"
     delay = together - 1
     late = f"; it declares a delay of up to {counted(delay, 'item')}" if delay else ""
-    return HELD, f"{len(cuts)} cuts in {items:,} items, with two other futures and with none{late}"
+    return HELD, f"{len(cuts)} cuts in {total:,} items, with two other futures and with none{late}"
 
 
 def the_classes(run: RunSettings) -> Outcome:
     """Decisions stay the same if the classes have another order."""
-    drawn, order = _Drawn.for_run(run), np.random.default_rng(3).permutation(_CLASSES)
-    moved = replace(drawn, text=drawn.text[order], no_text=drawn.no_text[order]).decisions(run)
-    moved = replace(moved, class_index=order[moved.class_index].astype(np.int32))
-    if changed := _difference(drawn.decisions(run), moved):
+    items, order = _drawn(run), np.random.default_rng(3).permutation(_CLASSES)
+    moved = replace(items, text_features=items.text_features[order])
+    if METHODS[run.method].needs == NO_TEXT and items.more_text is not None:  # a row per class
+        moved = replace(moved, more_text=items.more_text[order])
+    after = _decide(run, _scored(moved))
+    after = replace(after, class_index=order[after.class_index].astype(np.int32))
+    if changed := _difference(_decide(run, items), after):
         return FAILED, f"if the classes have another order: {changed}"
-    return HELD, f"{_CLASSES} classes in another order, {len(drawn.features):,} items"
+    return HELD, f"{_CLASSES} classes in another order, {len(items):,} items"
 
 
 def two_runs(run: RunSettings) -> Outcome:
     """Two runs give the same result, bit for bit."""
-    drawn = _Drawn.for_run(run)
-    if changed := _difference(drawn.decisions(run), drawn.decisions(run), 0, rtol=0, atol=0):
+    items = _drawn(run)
+    if changed := _difference(_decide(run, items), _decide(run, items), 0, rtol=0, atol=0):
         return FAILED, f"the second of two runs: {changed}"
-    return HELD, f"{len(drawn.features):,} items, bit for bit"
+    return HELD, f"{len(items):,} items, bit for bit"
 
 
 CHECKS: dict[str, Callable[[RunSettings], Outcome]] = {
@@ -131,57 +134,52 @@ CHECKS: dict[str, Callable[[RunSettings], Outcome]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """T drawn images as a stream shows them, and the texts of C classes and of words."""
+def _drawn(run: RunSettings) -> StreamData:
+    """Enough items for the method's own rule to decide on half of them; each time the same.
 
-    features: Array  # (T, D) raw
-    injected: NDArray[np.bool_]  # (T,)
-    text: Array  # (C, D) unit norm
-    words: Array  # (W, D) unit norm
-    no_text: Array  # (C, D) unit norm: what CLIPN asks for
-    shown: int | None = None  # items of the stream; None: all
+    They are clusters around class texts and elsewhere, and injected ones around a point.
+    """
+    wanted = min(max(2 * run.options.warm_up + 300, _SHORTEST), _LONGEST)
+    items, rng = wanted // _ROUND * _ROUND, np.random.default_rng(24)
+    text, clusters = _directions(rng, _CLASSES), _directions(rng, _CLUSTERS)
+    of_classes = 10 * text[rng.integers(_CLASSES, size=items)]
+    elsewhere = 5 * clusters[rng.integers(_CLUSTERS, size=items)]
+    is_ood = rng.random(items) < _OOD_SHARE
+    injected = np.arange(items) % _ROUND == _NOISE_EVERY
+    centres = np.where(is_ood[:, None], elsewhere, of_classes)
+    centres[injected] = 3
+    features = (centres + 1.5 * rng.normal(size=centres.shape)).astype(np.float32)
+    no_text, words = unit(_directions(rng, _CLASSES) - text), _directions(rng, _WORDS)
+    more = {
+        WORDS: MoreText(more_text=words, more_sizes=(_WORDS,)),
+        NO_TEXT: MoreText(more_text=no_text),
+    }
+    scored = StreamData.scored(features, text, _SCALE, injected)
+    return scored.beside(more.get(METHODS[run.method].needs, MoreText()))
 
-    @classmethod
-    def for_run(cls, run: RunSettings) -> "_Drawn":
-        """Enough items for the method's own rule to decide on half of them; each time the same.
 
-        They are clusters around class texts and elsewhere, and injected ones around a point.
-        """
-        wanted = min(max(2 * run.options.warm_up + 300, _SHORTEST), _LONGEST)
-        items, rng = wanted // _ROUND * _ROUND, np.random.default_rng(24)
-        text, clusters = _directions(rng, _CLASSES), _directions(rng, _CLUSTERS)
-        of_classes = 10 * text[rng.integers(_CLASSES, size=items)]
-        elsewhere = 5 * clusters[rng.integers(_CLUSTERS, size=items)]
-        is_ood = rng.random(items) < _OOD_SHARE
-        injected = np.arange(items) % _ROUND == _NOISE_EVERY
-        centres = np.where(is_ood[:, None], elsewhere, of_classes)
-        centres[injected] = 3
-        features = (centres + 1.5 * rng.normal(size=centres.shape)).astype(np.float32)
-        no_text = unit(_directions(rng, _CLASSES) - text)
-        return cls(features, injected, text, _directions(rng, _WORDS), no_text)
+def _scored(items: StreamData) -> StreamData:
+    """The same items after a change of their features or of the class texts."""
+    features, text = items.image_features, items.text_features
+    return replace(items, zero_shot=zero_shot(features, text, items.logit_scale))
 
-    def with_another_future(self, now: int, like_classes: bool) -> "_Drawn":
-        """The same stream up to an item; then other images, all like classes or all unlike them."""
-        rng, later = np.random.default_rng(now), len(self.features) - now
-        rows = rng.normal(size=(later, _DIM))
-        if like_classes:
-            rows = self.text[rng.integers(_CLASSES, size=later)] + 0.01 * rows
-        else:  # what is left of them beside the classes
-            rows -= rows @ np.linalg.pinv(self.text) @ self.text
-        features = self.features.copy()
-        features[now:] = 2 * np.linalg.norm(features, axis=1).mean() * unit(rows)
-        return replace(self, features=features)
 
-    def decisions(self, run: RunSettings) -> Decisions:
-        """The decisions of a run on these images, made as on the command line."""
-        needs = METHODS[run.method].needs
-        more = {
-            WORDS: MoreText(more_text=self.words, more_sizes=(_WORDS,)),
-            NO_TEXT: MoreText(more_text=self.no_text),
-        }.get(needs, MoreText())
-        items = StreamData.scored(self.features, self.text, _SCALE, self.injected).beside(more)
-        return decide_from_cache(run, as_seen(run, items.part(slice(self.shown))))
+def _with_another_future(items: StreamData, now: int, like_classes: bool) -> StreamData:
+    """The same stream up to an item; then other images, all like classes or all unlike them."""
+    rng, later, text = np.random.default_rng(now), len(items) - now, items.text_features
+    rows = rng.normal(size=(later, _DIM))
+    if like_classes:
+        rows = text[rng.integers(_CLASSES, size=later)] + 0.01 * rows
+    else:  # what is left of them beside the classes
+        rows -= rows @ np.linalg.pinv(text) @ text
+    features = items.image_features.copy()
+    features[now:] = 2 * np.linalg.norm(features, axis=1).mean() * unit(rows)
+    return _scored(replace(items, image_features=features))
+
+
+def _decide(run: RunSettings, items: StreamData) -> Decisions:
+    """The decisions of a run on these images, made as on the command line."""
+    return decide_from_cache(run, as_seen(run, items))
 
 
 def _directions(rng: np.random.Generator, count: int) -> Array:

@@ -31,8 +31,7 @@ from zsntta_cli.methods.live.base import LiveData, norm_layers
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
-from zsntta_cli.simulation.record import Made
+from zsntta_cli.simulation.replay import GRADIENTS, ZERO_SHOT, Made
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, Stream

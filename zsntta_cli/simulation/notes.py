@@ -14,9 +14,10 @@ from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError, counted, first_of
 from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import MoreText
 from zsntta_cli.settings import NATURAL, ood_share
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Library, Sources, generic_of
+from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import OOD
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
@@ -32,10 +33,6 @@ _OF_SETS = {
     OTHER_IMAGES: (
         "Sets whose number of images is not the published one: {}.",
         "'{note.about}' ({note.weight:,.0f} images)",
-    ),
-    "lacking": (
-        "Images that lists name but sets lack are left out: {}.",
-        "{note.weight:,.0f} of {note.about}",
     ),
     "mix": ("Noise in natural mixes: {}.", "{note.about} {note.weight:.1%}"),
 }
@@ -56,10 +53,9 @@ def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
     described, notes = Library(root, rows=False), list[RunNote]()
     for run in runs:
         try:
-            sources = described.sources(run)
+            notes += run_notes(described.sources(run))
         except ZsnttaError:  # the run itself says it better
             continue
-        notes += run_notes(run, sources)
     return [f"note: {text}" for text in strongest(notes)]
 
 
@@ -71,47 +67,45 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
     cases: dict[tuple[str, str], RunNote] = {}
     for note in sorted(notes, key=attrgetter("weight", "text")):
         cases[note.kind, note.about] = note
-    texts, on_sets = list[str](), dict[str, list[RunNote]]()
-    for _, note in sorted(cases.items()):
-        if note.kind in _OF_SETS:
-            on_sets.setdefault(note.kind, []).append(note)
-        elif note.kind not in without:
+    texts, on_sets = list[str](), {kind: list[RunNote]() for kind in _OF_SETS}
+    for (kind, _), note in sorted(cases.items()):
+        if kind in _OF_SETS:
+            on_sets[kind].append(note)
+        elif kind not in without:
             texts.append(note.text)
     for kind, (sentence, part) in _OF_SETS.items():
-        if len(of_kind := on_sets.get(kind, [])) > 1:
-            texts.append(sentence.format(", ".join(part.format(note=note) for note in of_kind)))
-        elif of_kind:
-            texts.append(of_kind[0].text)
+        several = ", ".join(part.format(note=note) for note in on_sets[kind])
+        alone = [note.text for note in on_sets[kind]]
+        texts += [sentence.format(several)] if len(alone) > 1 else alone
     return texts
 
 
-def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
+def run_notes(sources: Sources) -> Iterator[RunNote]:
     """The notes of a run."""
-    stream, name, method = run.stream, run.method, METHODS[run.method]
-    pair, listed = f"'{run.id_set}' and '{run.ood_set}'", sources.listed
-    n_id, n_ood, n_noise = sources.sizes
+    run, listed = sources.run, sources.listed
+    stream, name, method, options = run.stream, run.method, METHODS[run.method], run.options
+    pair, (n_id, n_ood, n_noise) = f"'{run.id_set}' and '{run.ood_set}'", sources.sizes
     wanted, _, tests, injected = stream.sizes(n_id, n_ood, len(listed.rows) if listed else None)
+    mix, items = n_ood / max(n_id + n_ood, 1), tests + injected
     if listed and listed.lacking:
         many, listing = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
-        text = (
+        yield RunNote(
+            "lacking", listing,
             f"The list for {listing} names {counted(many, 'image')} that the set lacks, so the "
-            f"stream leaves them out: {first_of(listed.lacking, 3)}."
-        )
-        yield RunNote("lacking", listing, text, float(many))
+            f"stream leaves them out: {first_of(listed.lacking, 3)}.", float(many),
+        )  # fmt: skip
     if n_ood and wanted > n_ood and stream.ood_fill == "cap" and not listed:
-        share, asked = f"{n_ood / (n_id + n_ood):.1%}", f"{ood_share(stream.ratio):.0%}"
-        text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
+        asked = f"{ood_share(stream.ratio):.0%}"
+        text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {mix:.1%}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
         wanted = n_ood
     shown = (run.ood_set, wanted, n_ood), (noise_name(stream.noise), injected, n_noise)
-    for small, items, images in shown:
-        if small and images and items > images:
-            times = items / images
-            text = f"its images are shown up to {times:.2f} times."
+    for small, needed, images in shown:
+        if small and images and needed > images:
+            text = f"its images are shown up to {needed / images:.2f} times."
             text = f"'{small}' is smaller than the streams need: {text}"
-            yield RunNote("again", small, text, times)
+            yield RunNote("again", small, text, needed / images)
     if n_ood and stream.ratio == NATURAL:
-        mix = n_ood / (n_id + n_ood)
         text = f"The natural mix of {pair} has {mix:.1%} noise."
         yield RunNote("mix", f"{run.id_set} and {run.ood_set}", text, mix)
     for set_name, images in ((run.id_set, n_id), (run.ood_set, n_ood)):
@@ -127,17 +121,14 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     if not method.decides:
         text = f"{name} gives a score but no decision: --report ood shows how well it ranks."
         yield RunNote(UNDECIDED, name, text)
-    reads_generic = method.reads_generic and run.prompt in sources.id_set.texts
-    more = generic_of(sources.id_set, run.prompt) if reads_generic else None
-    has_generic = more is not None and more.generic is not None
-    if phrase := run.options.note(has_generic, more is not None and more.is_level_known):
+    more = sources.more or MoreText()
+    if phrase := options.note(more.generic is not None, more.is_level_known):
         yield RunNote("method", name, f"{name} {phrase}.")
-    items = tests + injected
-    if 0 < items <= (first := run.options.warm_up):
+    if 0 < items <= (first := options.warm_up):
         injects = injected and "noise" in method.defaults  # by itself
         rule = f"'zs-clip --noise {stream.noise}'" if injects else "zs-clip"
         text = (
             f"{name} decides as {rule} does throughout: a stream of {items:,} items ends before "
-            f"its detector decides, after {first:,} items ({run.options.warm_up_by})."
+            f"its detector decides, after {first:,} items ({options.warm_up_by})."
         )
         yield RunNote("warm-up", name, text, float(-items))

@@ -1,46 +1,35 @@
-"""A run and its record: the stream, the evaluated decisions, and everything that made them.
+"""A record: a finished run, with everything that made it.
 
-A record is described here and nowhere else: a replay makes it, the store keeps it, a line of an
-export is one, and docs/record.schema.json is its JSON Schema. What comes from elsewhere is read by
-pydantic, by these annotations (results/exchange.py).
+It is described here and nowhere else: a replay makes it, the store keeps it, a line of an export is
+one, and docs/record.schema.json is its JSON Schema. What comes from elsewhere is read by pydantic,
+by these annotations (results/exchange.py).
 """
 
+# ruff: noqa: RUF009 (its fields are described by a function)
+
+import itertools
 import math
-import platform
-import resource
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
-import numpy as np
-from annotated_types import Ge, Lt, MinLen
-from numpy.typing import NDArray
+from annotated_types import Ge, Gt, Lt, MaxLen, MinLen
 from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
-from zsntta_cli import __version__
-from zsntta_cli.datasets.names import check_plain
-from zsntta_cli.errors import SettingsError, StoreError, short
-from zsntta_cli.methods import BY_SCORE, METHODS, find_method
-from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.method import fields_of
-from zsntta_cli.settings import MATCH, StreamSettings, ThresholdSettings
-from zsntta_cli.settings.prompts import cached_prompt
-from zsntta_cli.simulation.curves import LARGEST, Count, RunCurves, curves_of
-from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
-from zsntta_cli.simulation.notes import RunNote, run_notes
-from zsntta_cli.simulation.runs import RunSettings, revision, run_key, settings_of, source_digests
-from zsntta_cli.simulation.sources import Sources
-from zsntta_cli.simulation.stream import ID, NOISE, Stream
+from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
+from zsntta_cli.simulation.notes import RunNote
+from zsntta_cli.simulation.runs import RunSettings, run_key
 
-_KINDS = ("id", "ood", "noise")  # by ID, OOD, NOISE
+KINDS = ("id", "ood", "noise")  # by ID, OOD, NOISE
+MOST_CLASSES = 200  # that are counted one by one
+_LARGEST = 2**62  # of numbers
 _GROUPS = ("accuracies", "detection", "flags")  # of metrics
-_STATUS = Path("/proc/self/status")
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+Count = Annotated[int, Ge(0), Lt(_LARGEST)]
+Number = Annotated[float, Ge(0), Lt(_LARGEST)]
+Real = Annotated[float, Gt(-_LARGEST), Lt(_LARGEST)]
 
 
 class PlainRun(TypedDict):
@@ -58,39 +47,66 @@ class PlainRun(TypedDict):
     options: NotRequired[dict[str, Any]]
 
 
-def run_from_record(plain: PlainRun) -> RunSettings:
-    """The run that a record's settings describe.
+# Curves: what figures draw of a run, short lists of numbers.
 
-    Raises:
-        StoreError: the method is not known here.
-        SettingsError: the settings are not valid in this version.
+
+def _drawable(curve: Any) -> Any:
+    """Refuse lists of different lengths, points in no order, and classes that are none."""
+    if len({len(values) for values in curve.values() if isinstance(values, list)}) != 1:
+        raise ValueError("must be lists of equal length")
+    if "names" in curve:
+        if max(curve["confused_with"]) >= len(curve["names"]):
+            raise ValueError("must have a class, or -1, in confused_with")
+        return curve
+    points = curve["item"] if "item" in curve else [curve.get("low"), curve.get("high")]
+    if not points or None in points or any(a >= b for a, b in itertools.pairwise(points)):
+        raise ValueError("must have points in ascending order")
+    return {**curve, "item": [*map(int, points)]} if "item" in curve else curve
+
+
+class Histogram(TypedDict):
+    """Counts of ID and of OOD samples in bins of equal width."""
+
+    low: Real
+    high: Real
+    id: Annotated[list[Count], MinLen(2)]
+    ood: list[Count]
+
+
+class Classes(TypedDict):
+    """Counts by class: images, how many were classified correctly and how many called noise.
+
+    `noise` is missing for a method that does not decide. `confused_with` is the index of the class
+    for which most of the wrongly classified images were taken; -1 if there are none.
     """
-    method = find_method(plain["method"])
-    if method is None:
-        raise StoreError(
-            f"the code of the method '{short(plain['method'])}' is missing: name its script before "
-            f"the command, zsntta --plugin FILE.py …"
-        )
-    names: dict[str, Any] = {"ood_set": None}
-    for what in ("encoder", "id_set", "ood_set"):
-        if (name := plain.get(what)) is not None:
-            names[what] = name
-            check_plain(what, name)
-    makers: dict[str, tuple[Any, Mapping[str, Any]]] = {
-        "stream": (StreamSettings, fields_of(StreamSettings)),
-        "threshold": (ThresholdSettings, fields_of(ThresholdSettings)),
-        "options": (method.settings, method.fields()),
-    }
-    groups = {}
-    for what, (maker, fields) in makers.items():
-        values: Any = plain.get(what, {})
-        for unknown in values.keys() - fields.keys():
-            raise SettingsError(
-                f"{short(ascii(unknown))} is not a setting of {what}: another version made this, "
-                f"so run it again."
-            )
-        groups[what] = settings_of(maker, values, values)
-    return RunSettings(plain["method"], **names, prompt=cached_prompt(plain["prompt"]), **groups)
+
+    names: Annotated[list[str], MinLen(1), MaxLen(MOST_CLASSES)]
+    images: list[Count]
+    right: list[Count]
+    noise: NotRequired[list[Count]]
+    confused_with: list[Annotated[int, Ge(-1)]]
+
+
+_Cells = Annotated[Histogram, AfterValidator(_drawable)]
+_Line = Annotated[dict[str, list[Real | None]], MinLen(2), AfterValidator(_drawable)]
+
+
+class RunCurves(TypedDict, total=False):
+    """What figures draw of a run: the ID score, and its thresholds `zero_shot` and `detector`.
+
+    `classes` is what the page shows by class, if there are at most 200. A live method also has the
+    score before adaptation, the difference that adaptation made, and possibly the norms of the
+    gradients, `clean` and `noisy`, at each step.
+    """
+
+    __pydantic_config__ = {"extra": "forbid"}  # type: ignore[misc]  # noqa: RUF012
+
+    scores: _Cells
+    thresholds: _Line
+    before: _Cells
+    difference: _Cells
+    gradients: _Line
+    classes: Annotated[Classes, AfterValidator(_drawable)]
 
 
 def measured(values: Mapping[str, float | None]) -> Measures:
@@ -98,26 +114,25 @@ def measured(values: Mapping[str, float | None]) -> Measures:
     return Measures((name, math.nan if v is None else v) for name, v in values.items())
 
 
-Number = Annotated[float, Ge(0), Lt(LARGEST)]
 if TYPE_CHECKING:
     Settings = RunSettings
     Metrics = Measures
-    Counts = dict[str, int]
     Curves = dict[str, Any]
+    Counts = dict[str, int]
 else:
-    _Value = Annotated[float, Ge(-1), Lt(LARGEST)] | None
-    Settings = Annotated[PlainRun, AfterValidator(run_from_record)]
+    _Value = Annotated[float, Ge(-1), Lt(_LARGEST)] | None
+    Settings = Annotated[PlainRun, AfterValidator(RunSettings.of)]
     Metrics = Annotated[dict[str, _Value], AfterValidator(measured)]
-    Counts = Annotated[dict[Literal[_KINDS], Count], MinLen(3)]
-    Curves = RunCurves
+    Curves, Counts = RunCurves, Annotated[dict[Literal[KINDS], Count], MinLen(3)]
 
 
-def _is(words: str) -> dict[str, str]:
-    """Describe a value in the JSON Schema."""
-    return {"description": words}
+def _is(words: str, usual: Any) -> Any:
+    """Describe a value in the JSON Schema; its default is `usual`, or what that class makes."""
+    kind = "default_factory" if isinstance(usual, type) else "default"
+    return field(metadata={"description": words}, **{kind: usual})
 
 
-_FRACTIONS = _is("fractions by name; null without samples")
+_FRACTIONS = "fractions by name; null without samples"
 
 
 @dataclass(frozen=True)
@@ -125,50 +140,37 @@ class Record:
     """A finished run, with everything needed to run it again and to draw it."""
 
     settings: Settings
-    counts: Counts = field(
-        metadata=_is("items of each kind in the stream; injected ones (noise) enter no metric")
-    )
-    digests: dict[str, str] = field(
-        metadata=_is("of the feature files; text/ID: of the class text and how all are read")
-    )
+    counts: Counts = field(metadata={
+        "description": "items of each kind in the stream; injected ones (noise) enter no metric",
+    })  # fmt: skip
+    digests: dict[str, str] = field(metadata={
+        "description": "of the feature files; text/ID: of the class text and how all are read",
+    })  # fmt: skip
     versions: dict[str, str]
-    accuracies: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
-    detection: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
-    flags: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
-    repeated: dict[str, Number] = field(
-        default_factory=dict,
-        metadata=_is("for sets that were too small, how often their images were shown"),
+    accuracies: Metrics = _is(_FRACTIONS, Measures)
+    detection: Metrics = _is(_FRACTIONS, Measures)
+    flags: Metrics = _is(_FRACTIONS, Measures)
+    repeated: dict[str, Number] = _is(
+        "for sets that were too small, how often their images were shown", dict
     )
-    seconds: Number = field(default=0.0, metadata=_is("for the method alone"))
+    seconds: Number = _is("for the method alone", 0.0)
     created: str = ""
-    unfinished: Count = field(
-        default=0, metadata=_is("items left when Ctrl-C stopped a live method")
+    unfinished: Count = _is("items left when Ctrl-C stopped a live method", 0)
+    revision: str = _is(
+        "of the rules and of the method; for a user's own method, with digits of its source", ""
     )
-    revision: str = field(
-        default="",
-        metadata=_is(
-            "of the rules and of the method; for a user's own method, with digits of its source"
-        ),
-    )
-    memory: Count = field(
-        default=0,
-        metadata=_is("peak bytes of the process, or of the GPU if one was used"),
-    )
+    memory: Count = _is("peak bytes of the process, or of the GPU if one was used", 0)
     device: str = "cpu"
-    notes: tuple[RunNote, ...] = field(
-        default=(), metadata=_is("what a reader of its numbers must know")
+    notes: tuple[RunNote, ...] = _is("what a reader of its numbers must know", ())
+    preset: str = _is("the requested preset", "")
+    command: str = _is("the command line, or the call in Python", "")
+    features: dict[str, Any] = _is(
+        "how the features were made: what all sets share, and the rest by set", dict
     )
-    preset: str = field(default="", metadata=_is("the requested preset"))
-    command: str = field(default="", metadata=_is("the command line, or the call in Python"))
-    features: dict[str, Any] = field(
-        default_factory=dict,
-        metadata=_is("how the features were made: what all sets share, and the rest by set"),
+    own: dict[str, str] = _is(
+        "the SHA-256, by file name, of the script of a method from elsewhere", dict
     )
-    own: dict[str, str] = field(
-        default_factory=dict,
-        metadata=_is("the SHA-256, by file name, of the script of a method from elsewhere"),
-    )
-    curves: Curves = field(default_factory=dict, metadata=_is("what figures show of the run"))
+    curves: Curves = _is("what figures show of the run", dict)
 
     @cached_property
     def key(self) -> str:
@@ -188,13 +190,12 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, without its curves; a metric without samples is None."""
-        plain = dict(vars(self))
+        plain = {**vars(self), "settings": self.settings.plain()}
         del plain["curves"]
         plain.pop("key", None)  # it is there once it was asked for
         for group in _GROUPS:
             plain[group] = {k: None if math.isnan(v) else v for k, v in plain[group].items()}
-        notes = [dict(vars(note)) for note in self.notes]
-        return {**plain, "settings": self.settings.plain(), "notes": notes}
+        return {**plain, "notes": [*map(dict, map(vars, self.notes))]}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Record":
@@ -206,100 +207,5 @@ class Record:
         """
         groups = {name: measured(plain[name]) for name in _GROUPS}
         notes = tuple(RunNote(**note) for note in plain["notes"])
-        run = run_from_record(plain["settings"])
-        return cls(**{**plain, "settings": run, **groups, "notes": notes})
-
-
-class Made(NamedTuple):
-    """What a method made of a stream, and on what."""
-
-    decisions: Decisions  # on all items, injected ones too, or on those before a Ctrl-C
-    seconds: float
-    columns: Mapping[str, NDArray[Any]] = {}  # what else a live method's items have
-    device: str = "cpu"
-    memory: int = 0  # bytes at most on a GPU
-    versions: Mapping[str, str] = {}  # of what ran the encoder
-
-
-@dataclass(frozen=True)
-class Replay:
-    """A run: its stream, and what the method decided."""
-
-    settings: RunSettings
-    sources: Sources
-    stream: Stream  # of the items that were decided
-    made: Made
-    digests: dict[str, str]
-    unfinished: int = 0  # items that a Ctrl-C cut off
-    features: Mapping[str, Any] = field(default_factory=dict)  # how they came to be, of each set
-    frozen_probability: NDArray[np.float64] | None = None  # (T,) of the frozen model's classes
-
-    @cached_property
-    def labels(self) -> NDArray[np.int32]:
-        """The true class of all items (T,); -1 for items that belong to none."""
-        is_id, labels = self.stream.kind == ID, np.full(len(self.stream), -1, np.int32)
-        labels[is_id] = self.sources.id_set.labels[self.stream.row[is_id]]
-        return labels
-
-    @cached_property
-    def judged(self) -> Judged:
-        """The decisions on the test samples, in the stream's order: injected ones do not count."""
-        decisions, method = self.made.decisions, METHODS[self.settings.method]
-        tests = self.stream.kind != NOISE
-        is_probability = method.is_probability and self.settings.threshold.score != MATCH
-        of_class = self.frozen_probability
-        if method.class_probability == BY_SCORE and is_probability:
-            of_class = decisions.id_score
-        is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
-        return Judged(
-            self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests],
-            is_probability, None if of_class is None else of_class[tests],
-        )  # fmt: skip
-
-    def record(self, command: str = "") -> Record:
-        """The decisions judged on the test samples, with the current time and curves.
-
-        `command` asked for the run.
-        """
-        settings, sources, made = self.settings, self.sources, self.made
-        counts = np.bincount(self.stream.kind, minlength=len(_KINDS)).tolist()
-        repeated = {}
-        for kind, file in sources.files.items():
-            if counts[kind] > len(file):
-                repeated[file.name] = round(counts[kind] / len(file), 3)
-        return Record(
-            settings=settings,
-            **measure(self.judged),
-            counts=dict(zip(_KINDS, counts, strict=True)),
-            repeated=repeated,
-            digests=self.digests,
-            seconds=made.seconds,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions={
-                "zsntta": __version__, "numpy": np.__version__,
-                "python": platform.python_version(), **made.versions,
-            },
-            unfinished=self.unfinished,
-            revision=revision(settings.method) or "",
-            own=dict(source_digests(settings.method)),
-            memory=made.memory or resident_peak(),
-            device=made.device,
-            notes=tuple(run_notes(settings, sources)),
-            preset=settings.preset,
-            command=command,
-            features=dict(self.features),
-            curves=curves_of(self),
-        )  # fmt: skip
-
-
-def resident_peak() -> int:
-    """The most bytes that this process has held.
-
-    On Linux the system's count for a process begins with its parent's peak; its count for the
-    process's memory does not.
-    """
-    try:
-        _, _, held = _STATUS.read_text().partition("VmHWM:")
-        return int(held.split()[0]) * 1024
-    except (OSError, ValueError, IndexError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
+        run = RunSettings.of(plain["settings"])
+        return cls(**{**plain, **groups, "settings": run, "notes": notes})

@@ -9,46 +9,43 @@ import functools
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.datasets.names import IMAGENET, SetName
-from zsntta_cli.errors import first_of, near
-from zsntta_cli.methods import METHODS, check_method, own_code
+from zsntta_cli.datasets.names import IMAGENET, SetName, check_plain
+from zsntta_cli.errors import SettingsError, StoreError, first_of, near, short
+from zsntta_cli.methods import METHODS, check_method, find_method, own_code
 from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check_choice, option_name, value_type
+from zsntta_cli.settings.prompts import cached_prompt
 
 # `official` follows the paper's released code where that differs from the paper's text; each method
 # has its own values beside its equations.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "official": {
-        "placement": "shuffled",
-        "rounded_odds": True,
-        "degenerate": "zero",
+        "placement": "shuffled", "rounded_odds": True, "degenerate": "zero",
         "fixed_on": "noise-score",
     },
+}  # fmt: skip
+# By ID set, at any corruption. A part of a set has a name of its own, and no line here: the values
+# were chosen for all of its classes.
+_OFFICIAL_OF_SETS: dict[str, dict[str, Any]] = {
+    "imagenet": {"logitgap_others": 88},
+    "imagenet-a": {"dde_words": 100},
+    "imagenet-c": {"dde_words": 500},
+    "imagenet-r": {"dde_words": 50},
+    "cifar10": {"logitgap_others": 5, "dde_words": 5},
+    "cifar100": {"dde_words": 10},
+    "cub200": {"dde_gate": 0.1},
+    "cars196": {"dde_gate": 0.1},
+    "food101": {"swapped_names": True, "dde_words": 50, "dde_gate": 0.1},
+    "pets37": {"dde_words": 50, "dde_gate": 0.1},
 }
-# By preset and ID set, at any corruption. A part of a set has a name of its own, and no line here:
-# the values were chosen for all of its classes.
-_OF_SETS: dict[tuple[str, str], dict[str, Any]] = {
-    ("official", "imagenet"): {"logitgap_others": 88},
-    ("official", "imagenet-a"): {"dde_words": 100},
-    ("official", "imagenet-c"): {"dde_words": 500},
-    ("official", "imagenet-r"): {"dde_words": 50},
-    ("official", "cifar10"): {"logitgap_others": 5, "dde_words": 5},
-    ("official", "cifar100"): {"dde_words": 10},
-    ("official", "cub200"): {"dde_gate": 0.1},
-    ("official", "cars196"): {"dde_gate": 0.1},
-    ("official", "food101"): {"swapped_names": True, "dde_words": 50, "dde_gate": 0.1},
-    ("official", "pets37"): {"dde_words": 50, "dde_gate": 0.1},
-}
-
-
 RULES = 1  # of streams, scores and thresholds: goes up where a number changes or a metric comes
 
 
@@ -64,7 +61,7 @@ class RunSettings:
     stream: StreamSettings = field(default_factory=StreamSettings)
     threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
     options: Any = field(default_factory=lambda: METHODS["zs-clip"].settings())  # its method's
-    preset: str = field(default="", compare=False)  # that was asked for; its values stand above
+    preset: str = field(default="", compare=False)  # the requested one, whose values are above
 
     def flat(self) -> dict[str, Any]:
         """All settings of the stream, the threshold and the method, by name."""
@@ -72,22 +69,52 @@ class RunSettings:
 
     def plain(self) -> dict[str, Any]:
         """The settings as plain values, as a record has them; it has the preset by itself."""
-        return {
-            "method": self.method, "encoder": self.encoder, "id_set": self.id_set,
-            "ood_set": self.ood_set, "prompt": self.prompt, "stream": dict(vars(self.stream)),
-            "threshold": dict(vars(self.threshold)), "options": self.options.values(),
-        }  # fmt: skip
+        plain = {**vars(self), "options": self.options.values()}
+        del plain["preset"]
+        return plain | {group: dict(vars(plain[group])) for group in ("stream", "threshold")}
 
-    def with_options(self, **values: Any) -> "RunSettings":
-        """The same run with other settings of its method."""
-        options = METHODS[self.method].settings(**{**self.options.values(), **values})
-        return replace(self, options=options)
+    @staticmethod
+    def of(plain: Mapping[str, Any]) -> "RunSettings":
+        """The run that a record's settings describe.
+
+        Raises:
+            StoreError: the method is not known here.
+            SettingsError: the settings are not valid in this version.
+        """
+        if find_method(method := plain["method"]) is None:
+            raise StoreError(
+                f"the code of the method '{short(method)}' is missing: name its script before the "
+                f"command, zsntta --plugin FILE.py …"
+            )
+        for what in ("encoder", "id_set", "ood_set"):
+            if plain.get(what) is not None:
+                check_plain(what, plain[what])
+        groups = {}
+        for group, (maker, fields) in _groups(method).items():
+            values = plain.get(group, {})
+            for unknown in values.keys() - fields.keys():
+                raise SettingsError(
+                    f"{short(ascii(unknown))} is not a setting of {group}: another version made "
+                    f"this, so run it again."
+                )
+            groups[group] = _made(maker, values)
+        sets = plain["encoder"], plain["id_set"], plain.get("ood_set")
+        return RunSettings(method, *sets, cached_prompt(plain["prompt"]), **groups)
+
+
+def _groups(method: str) -> dict[str, tuple[Callable[..., Any], Mapping[str, "Field[Any]"]]]:
+    """What makes the three groups of a run's settings, and the fields of each, by name."""
+    chosen = METHODS[method]
+    return {
+        "stream": (StreamSettings, fields_of(StreamSettings)),
+        "threshold": (ThresholdSettings, fields_of(ThresholdSettings)),
+        "options": (chosen.settings, chosen.fields()),
+    }
 
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    own = METHODS[method].fields()
-    return {**fields_of(StreamSettings), **fields_of(ThresholdSettings), **own}
+    return {name: one for _, fields in _groups(method).values() for name, one in fields.items()}
 
 
 def setting_names() -> tuple[str, ...]:
@@ -126,18 +153,16 @@ def build_run(
     """
     check_method(method)
     check_choice("preset", preset, tuple(PRESETS))
-    chosen = METHODS[method]
-    name = SetName.parse(id_set)
+    chosen, name = METHODS[method], SetName.parse(id_set)
     family = chosen.imagenet if name.family == IMAGENET else {}
-    of_set = _OF_SETS.get((preset, name.base), {})
-    of_preset = preset_values(preset, method)
-    flat = {**chosen.defaults, **family, **of_preset, **of_set, **values}
-    stream = settings_of(StreamSettings, fields_of(StreamSettings), flat)
-    threshold = settings_of(ThresholdSettings, fields_of(ThresholdSettings), flat)
-    return RunSettings(
-        method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
-        stream, threshold, settings_of(chosen.settings, chosen.fields(), flat), preset,
-    )  # fmt: skip
+    of_set = _OFFICIAL_OF_SETS.get(name.base, {}) if preset == "official" else {}
+    flat = {**chosen.defaults, **family, **preset_values(preset, method), **of_set, **values}
+    groups = {
+        group: _made(maker, {name: flat[name] for name in fields if name in flat})
+        for group, (maker, fields) in _groups(method).items()
+    }
+    ood_set = ood_set if groups["stream"].ratio else None  # a clean stream has none
+    return RunSettings(method, encoder, id_set, ood_set, prompt, **groups, preset=preset)
 
 
 def preset_values(preset: str, method: str) -> dict[str, Any]:
@@ -162,15 +187,11 @@ def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]
     return build_run(method, "", id_set, None, "", preset).flat()
 
 
-def settings_of(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
-    """A group of settings from the fields that have a value.
-
-    It is checked once: thousands of runs share few groups.
-    """
-    values = {name: flat[name] for name in fields if name in flat}
+def _made(maker: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """A group of settings, which is checked once: thousands of runs share few groups."""
     try:
         return _checked(maker, **values)
-    except TypeError:  # a value that cannot be hashed is none, which a call without a cache says
+    except TypeError:  # a value that cannot be hashed is wrong, which a call without a cache says
         return maker(**values)
 
 
@@ -185,11 +206,11 @@ def revision(method: str) -> str | None:
     For a method from a user's script, digits of the script's SHA-256 follow; it is None if no file
     has the source, so that nothing can be kept.
     """
-    numbers = f"{RULES}.{METHODS[method].revision}"
-    if not own_code(method):
-        return numbers
-    digits = [digest[:16] for digest in sorted(source_digests(method).values())]
-    return "+".join([numbers, *digits]) if digits else None
+    digests = source_digests(method)
+    if own_code(method) and not digests:
+        return None
+    digits = sorted(digest[:16] for digest in digests.values())
+    return "+".join([f"{RULES}.{METHODS[method].revision}", *digits])
 
 
 def source_digests(method: str) -> Mapping[str, str]:
@@ -197,8 +218,7 @@ def source_digests(method: str) -> Mapping[str, str]:
 
     It is empty for a method of this package, and if no file has the source.
     """
-    classes = own_code(method)
-    return _digests(classes) if classes else {}
+    return _digests(own_code(method))
 
 
 @functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs
@@ -219,12 +239,11 @@ def run_key(run: RunSettings, digests: Mapping[str, str], revision: str) -> str:
     Settings at their defaults do not enter it: whoever finds a record compares all of its settings
     with the requested ones.
     """
-    fields, plain = declared(run.method), run.plain()
-    for group in ("stream", "threshold", "options"):
+    plain = run.plain() | {"digests": dict(digests), "revision": revision}
+    for group, (_, fields) in _groups(run.method).items():
         for name, value in [*plain[group].items()]:
             if value == fields[name].default:
                 del plain[group][name]
             elif value_type(fields[name])[0] is float and isinstance(value, Real):
                 plain[group][name] = float(value)
-    plain |= {"digests": dict(digests), "revision": revision}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -3,9 +3,9 @@
 import functools
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import closing, nullcontext, redirect_stdout
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +13,15 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from zsntta_cli import plugins
-from zsntta_cli.cache.origin import shared_once
-from zsntta_cli.cache.store import Features, problems
+from zsntta_cli.cache.store import problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import MATCH, LiveSettings
-from zsntta_cli.settings.prompts import PHOTOS
-from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
-from zsntta_cli.simulation.record import Made, Record, Replay
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.replay import GRADIENTS, ZERO_SHOT, Made, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.live import LiveSession
 
 _FEW = 2**17  # numbers in the text features: 256 classes of 512
-_CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
+_CLIP_NORM = np.float32(10)  # about the norm of raw features of OpenAI's ViT-B encoders
 
 
 class Simulator:
@@ -45,76 +43,62 @@ class Simulator:
         self._library, self._live, self._reporter = Library(root), live, reporter or Reporter()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
 
-    def run(self, settings: RunSettings) -> Record:
+    def run(self, run: RunSettings) -> Record:
         """Run one method on one stream, and judge its decisions.
 
         Raises:
             StoreError: features are missing, broken or made with different encoders.
             SettingsError: settings do not fit the sets.
         """
-        return self.replay(settings).record()
+        return self.replay(run).record()
 
-    def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
+    def replay(self, run: RunSettings, analyse: bool = False) -> Replay:
         """Run and keep the stream and the decisions; `analyse`: also a live method's gradients."""
-        sources, method = self._library.sources(settings), METHODS[settings.method]
-        _check_fits(settings, sources.id_set)
+        sources, method = self._library.sources(run), METHODS[run.method]
         listed = sources.listed.rows if sources.listed else None
-        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels, listed)
-        data = self._items(settings, sources, stream)
-        if more_text := self._library.more_text(settings):
-            data = data.beside(more_text)
-        bias = sources.id_set.model(settings.prompt).get("logit_bias")
-        data = as_seen(settings, data, bias)
-        digests = self._library.digests(settings)
+        stream = build_stream(run.stream, *sources.sizes, sources.id_set.labels, listed)
+        data = self._items(sources, stream)
         if method.live:
-            made = self._decide_live(settings, sources, stream, data, digests, analyse)
+            made = self._decide_live(sources, stream, data, analyse)
         else:
             started = time.perf_counter()
-            decisions = decide_from_cache(settings, data)
+            decisions = decide_from_cache(run, data)
             made = Made(decisions, time.perf_counter() - started)
         decided = len(made.decisions.class_index)
-        done = Stream(stream.kind[:decided], stream.row[:decided])
         is_frozen = method.class_probability == FROZEN
         of_class = 1 - data.zero_shot.noise_score[:decided] if is_frozen else None
-        del data  # of a long stream, hundreds of MB
-        origins = shared_once(self._library.origins(settings))
-        left = len(stream) - decided
-        return Replay(settings, sources, done, made, digests, left, origins, of_class)
+        done = Stream(stream.kind[:decided], stream.row[:decided])
+        return Replay(sources, done, made, len(stream) - decided, of_class)
 
     @plugins.worded_errors()
     def _decide_live(
-        self,
-        settings: RunSettings,
-        sources: Sources,
-        stream: Stream,
-        data: StreamData,
-        digests: Mapping[str, str],
-        analyse: bool,
+        self, sources: Sources, stream: Stream, data: StreamData, analyse: bool
     ) -> Made:
         """What a live method makes of a stream, or what its kept answers do where all are there."""
         # Only for live methods: it imports their settings.
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
 
+        run, digests = sources.run, sources.digests()
         started = time.perf_counter()
-        kept = kept_answers(settings, sources, digests)
+        kept = kept_answers(run, sources, digests)
         known = kept.of_stream(sources.rows(stream)) if kept else None
-        replayed = replay_tuned(settings, sources, stream, data, known) if known else None
+        replayed = replay_tuned(run, sources, stream, data, known) if known else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
             unmoved = dict.fromkeys(GRADIENTS, np.full(len(stream), np.nan)) if analyse else {}
             columns = {ZERO_SHOT: 1 - data.noise_score, **unmoved}
             return Made(replayed, time.perf_counter() - started, columns, CACHED_ANSWERS)
         if self._live is None:
             raise StoreError(
-                f"{settings.method} needs the images of '{settings.id_set}' here: not all of its "
+                f"{run.method} needs the images of '{run.id_set}' here: not all of its "
                 f"answers are kept."
             )
         with closing(kept) if kept else nullcontext():
-            made = self._session.run(settings, sources, stream, data, analyse, known)
+            made = self._session.run(run, sources, stream, data, analyse, known)
         if kept and kept.problem:
             self._reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return made
 
-    @functools.cached_property
+    @cached_property
     def _session(self) -> "LiveSession":
         """What makes live runs; it imports torch."""
         from zsntta_cli.encoders.clip import wait_passively
@@ -139,29 +123,30 @@ class Simulator:
             )
         return scores
 
-    def _items(self, settings: RunSettings, sources: Sources, stream: Stream) -> StreamData:
-        """The items of a stream, with all that is known of them before any method.
+    def _items(self, sources: Sources, stream: Stream) -> StreamData:
+        """The items of a stream as the run's method sees them.
 
         Normalised features get the norm of raw ones.
         """
-        id_set, prompt = sources.id_set, settings.prompt
-        files, frozen = sources.files, []
+        run, id_set, files = sources.run, sources.id_set, sources.files
+        model, frozen = id_set.model(run.prompt), list[ZeroShot]()
         types = [np.float32 if f.normalized else f.image_features.dtype for f in files.values()]
         features = np.empty((len(stream), id_set.dim), np.result_type(*types))
         for kind, file in files.items():
             of_kind = stream.kind == kind
-            features[of_kind] = file.image_features[stream.row[of_kind]]
-            if file.normalized:
-                features[of_kind] *= np.float32(_CLIP_NORM)
-            frozen.append(self._zero_shot(settings.encoder, prompt, id_set.name, file.name))
-        return StreamData(
-            features, id_set.texts[prompt].features, float(id_set.model(prompt)["logit_scale"]),
+            rows = file.image_features[stream.row[of_kind]]
+            features[of_kind] = rows * _CLIP_NORM if file.normalized else rows
+            frozen.append(self._zero_shot(run.encoder, run.prompt, id_set.name, file.name))
+        items = StreamData(
+            features, id_set.texts[run.prompt].features, float(model["logit_scale"]),
             ZeroShot.joined(frozen).part(sources.rows(stream)), stream.kind == NOISE,
         )  # fmt: skip
+        items = items.beside(sources.more) if sources.more else items
+        return as_seen(run, items, model.get("logit_bias"))
 
 
 def as_seen(run: RunSettings, items: StreamData, logit_bias: float | None = None) -> StreamData:
-    """The items of a stream as a run's method sees them: with its seed and by its noise score."""
+    """The items of a stream with a run's seed and, if it asks for another, its noise score."""
     if run.threshold.score == MATCH:
         from zsntta_cli.methods.match import matched  # not for every start
 
@@ -177,41 +162,20 @@ def _blas(method: str) -> ThreadpoolController:
 
 
 @plugins.worded_errors()
-def decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
+def decide_from_cache(run: RunSettings, data: StreamData) -> Decisions:
     """The decisions of a method that is not live, checked.
 
     Raises:
         SettingsError: it ends the program, or does not return decisions.
     """
-    method = METHODS[settings.method]
+    name = run.method
     # A method's products are small: a second BLAS thread gains nothing and stalls them where the
-    # machine is busy.
-    with _blas(settings.method).limit(limits=1, user_api="blas"):
+    # machine is busy. What an own method prints is no result.
+    with _blas(name).limit(limits=1, user_api="blas"), redirect_stdout(sys.stderr):
         try:
-            with redirect_stdout(sys.stderr):  # what an own method prints is no result
-                decisions = method(data, settings.options, settings.threshold).push(data)
+            method = METHODS[name](data, run.options, run.threshold)
+            return check_decisions(method.push(data), name, len(data), len(data.text_features))
         except SystemExit as error:
-            message = f"{settings.method} ends the program with sys.exit({error.code!r})."
-            raise SettingsError(message) from error
-    return check_decisions(decisions, settings.method, len(data), len(data.text_features))
-
-
-def _check_fits(settings: RunSettings, id_set: Features) -> None:
-    """Refuse a method or a score that an ID set's classes, or its prompt, do not suit."""
-    name, method = settings.method, METHODS[settings.method]
-    if settings.prompt == PHOTOS and (method.live or method.needs):
-        raise SettingsError(
-            f"{name} needs class names or words, but the prompt 'photos' stands for classes made "
-            f"from photos: omit one of them."
-        )
-    is_match = settings.threshold.score == MATCH
-    if method.decides and len(id_set.class_names) == 1 and not is_match:
-        raise SettingsError(
-            f"{settings.id_set} has only one class, so MCM is 1 for any image: "
-            "--set score=match uses the logit itself"
-        )
-    if is_match and method.live and id_set.model(settings.prompt).get("logit_bias") is None:
-        raise SettingsError(
-            f"score is match, which {name} supports only for sigmoid models (SigLIP): this encoder "
-            f"has no logit bias."
-        )
+            raise SettingsError(
+                f"{name} ends the program with sys.exit({error.code!r})."
+            ) from error

@@ -1,13 +1,14 @@
 """The feature files that runs read: found, read once, and checked to fit each other.
 
-Their digests are known from their descriptions, before a run is made.
+The OOD images of a stream may come from a list, one image per line: a folder has the lists as text
+files, ODDS/ID_OOD.txt, such as 0.33/cifar10_svhn.txt. The released code of the paper has such lists
+as pickles, which are not read here.
 """
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +21,49 @@ from zsntta_cli.cache.identity import check_same, is_level_known
 from zsntta_cli.cache.lacking import missing_features, missing_text, missing_words
 from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.cache.store import Features
-from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import SKIPPED, WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import SettingsError, StoreError, ZsnttaError, counted, first_line
-from zsntta_cli.files import open_regular
+from zsntta_cli.files import open_regular, read_input
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.scores import unit
-from zsntta_cli.settings import NO_NOISE
-from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
-from zsntta_cli.simulation.items import ListedItems, read_items
+from zsntta_cli.settings import MATCH, NATURAL, NO_NOISE, Ratio, ood_share, ratio_text
+from zsntta_cli.settings.prompts import (
+    NOUN_PROMPT,
+    PHOTOS,
+    WORD_SETS,
+    lists_of,
+    set_of,
+    speech_prompt,
+)
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 
 MORE_TEXT, ITEMS = "more_text", "items"  # in digests
+_LONGEST_LIST = 2**28  # bytes
 _USUAL_WORDS = "wordnet"  # where several lists are cached: what NegLabel was published with
 _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
 
 
 @dataclass(frozen=True)
-class Sources:
-    """The feature files of a stream, by kind: ID, and OOD and NOISE where it has any."""
+class ListedItems:
+    """The OOD images that a list names and that the set has."""
 
-    files: Mapping[int, Features]
+    rows: NDArray[np.int64]  # in the OOD set's file, in the list's order; an image may come again
+    lacking: tuple[str, ...]  # lines that name no image of the set
+    digest: str  # SHA-256 (hex) of the list
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a run reads: the feature files of its stream, and texts besides the class names."""
+
+    run: RunSettings
+    files: Mapping[int, Features]  # by kind: ID, and OOD and NOISE where the stream has any
     listed: ListedItems | None = None  # which images of the OOD set take part; None: drawn ones
+    more: MoreText | None = None  # the texts that the method needs
+    words: tuple[tuple[Features, str], ...] = ()  # the files of its word lists, with their prompts
 
     @property
     def id_set(self) -> Features:
@@ -60,16 +80,34 @@ class Sources:
         rows: NDArray[np.int64] = stream.row + np.cumsum([0, *self.sizes])[stream.kind]
         return rows
 
+    def digests(self) -> dict[str, str]:
+        """The digests of a run's inputs: of its files by name, and of how their features are read.
 
-def generic_of(id_set: Features, prompt: str) -> MoreText | None:
-    """The generic text of a set's file, and whether its encoder's level is known, if either is.
+        `text/<ID set>` covers the class text features, the logit scale (for a sigmoid model also
+        its bias), and whether the ID set's features are normalised; `norm/<set>` marks another set
+        whose features are normalised; `items/<set>` is the list of the OOD images that take part;
+        `more_text` are the words that a method needs besides.
+        """
+        id_set, prompt = self.id_set, self.run.prompt
+        model = id_set.model(prompt)
+        how = [id_set.texts[prompt].digest, repr(float(model["logit_scale"])), id_set.normalized]
+        if model.get("logit_bias") is not None:
+            how.append(repr(float(model["logit_bias"])))
+        digests = {file.name: file.digest for file in self.files.values()}
+        digests[f"text/{self.run.id_set}"] = _sha256(" ".join(map(str, how)).encode())
+        for kind, file in self.files.items():
+            if kind != ID and file.normalized:
+                digests[f"norm/{file.name}"] = _sha256(b"normalized")
+        if self.listed:
+            digests[f"{ITEMS}/{self.run.ood_set}"] = self.listed.digest
+        if self.more:
+            digests[MORE_TEXT] = self.more.digest
+        return digests
 
-    Classes made from photos have another distance to texts than texts have to each other.
-    """
-    is_known = is_level_known(id_set.identity)
-    if id_set.texts[prompt].logit_scale is not None or (id_set.generic is None and not is_known):
-        return None
-    return MoreText(generic=id_set.generic, is_level_known=is_known)
+    def origins(self) -> dict[str, dict[str, Any]]:
+        """The origins of the features of all sets that a run reads, by the files' names."""
+        prompts = [(f, self.run.prompt if f is self.id_set else "") for f in self.files.values()]
+        return {file.name: origin_of(file, prompt) for file, prompt in (*prompts, *self.words)}
 
 
 class Library:
@@ -83,17 +121,18 @@ class Library:
         self.root, self._rows, self._whole = root, rows, self if rows else Library(root)
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
         self._words = functools.lru_cache(maxsize=4)(self._read_words)
-        self._items = functools.lru_cache(maxsize=64)(read_items)
+        self._items = functools.lru_cache(maxsize=64)(_read_list)
 
-    def sources(self, settings: RunSettings) -> Sources:
-        """The files of a run's stream, checked to fit each other and the settings.
+    def sources(self, run: RunSettings) -> Sources:
+        """What a run reads, checked to fit each other and the settings.
 
         Raises:
             StoreError: features are missing, broken or made with different encoders.
             StoreError: the ID set is not labelled, or has no text features for the prompt.
+            SettingsError: the method or its score does not fit the ID set, or lacks a file.
         """
-        encoder, stream = settings.encoder, settings.stream
-        id_set = self.read(encoder, settings.id_set)
+        encoder, stream = run.encoder, run.stream
+        id_set = self.read(encoder, run.id_set)
         if stream.swapped_names:
             id_set = replace(id_set, labels=_swapped(id_set))
         unlabelled = int((id_set.labels < 0).sum())
@@ -102,80 +141,40 @@ class Library:
             what = is_without if id_set.class_names else "no class names"
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
         files, listed = {ID: id_set}, None
-        if settings.ood_set and stream.sizes(len(id_set), n_ood=1).wanted:
-            files[OOD] = self.read(encoder, settings.ood_set)
-            if stream.ood_items:
-                folder = Path(stream.ood_items)
-                listed = self._items(folder, settings.id_set, files[OOD], stream.ratio)
+        if run.ood_set and stream.sizes(len(id_set), n_ood=1).wanted:
+            files[OOD] = self.read(encoder, run.ood_set)
+            if folder := stream.ood_items:
+                listed = self._items(Path(folder), run.id_set, files[OOD], stream.ratio)
         if stream.noise != NO_NOISE:
             files[NOISE] = self.read(encoder, noise_name(stream.noise))
         then = f"extract it or {id_set.path} again"
         for file in files.values():
             check_same(file.path, file.identity, id_set.identity, then=then)
-        self._text(encoder, settings.prompt, settings.id_set)
-        return Sources(files, listed)
+        text = self.text(encoder, run.prompt, run.id_set)
+        _check_fits(run, id_set)
+        method = METHODS[run.method]
+        if method.needs == NEEDS_WORDS:
+            prompts, beside = self._word_prompts(run)
+            lists = tuple((words_name(name), prompt) for name, prompt in prompts.items())
+            more = self._whole._words(encoder, lists, run.id_set, beside)
+            words = tuple((self.read(encoder, name), prompt) for name, prompt in lists)
+            return Sources(run, files, listed, more, words)
+        if method.needs == NO_TEXT:
+            shape = len(id_set.class_names), text.shape[1]
+            more = MoreText(more_text=_read_no_text(run.flat()["no_text"], shape))
+            return Sources(run, files, listed, more)
+        return Sources(run, files, listed, _generic_of(run, id_set))
 
-    def digests(self, settings: RunSettings) -> dict[str, str]:
-        """The digests of a run's inputs: of its files by name, and of how their features are read.
-
-        `text/<ID set>` covers the class text features, the logit scale (for a sigmoid model also
-        its bias), and whether the ID set's features are normalised; `norm/<set>` marks another set
-        whose features are normalised; `items/<set>` is the list of the OOD images that take part;
-        `more_text` are the words that a method needs besides.
-
-        Raises:
-            SettingsError, StoreError: the run cannot be made.
-        """
-        sources, more = self.sources(settings), self.more_text(settings)
-        id_set = sources.id_set
-        model, of_text = id_set.model(settings.prompt), id_set.texts[settings.prompt].digest
-        text = f"{of_text} {float(model['logit_scale'])!r} {id_set.normalized}"
-        if model.get("logit_bias") is not None:
-            text += f" {float(model['logit_bias'])!r}"
-        digests = dict(map(attrgetter("name", "digest"), sources.files.values()))
-        digests[f"text/{settings.id_set}"] = hashlib.sha256(text.encode()).hexdigest()
-        for kind, file in sources.files.items():
-            if kind != ID and file.normalized:
-                digests[f"norm/{file.name}"] = hashlib.sha256(b"normalized").hexdigest()
-        if sources.listed:
-            digests[f"{ITEMS}/{settings.ood_set}"] = sources.listed.digest
-        return digests if more is None else {**digests, MORE_TEXT: more.digest}
-
-    def look(self, settings: RunSettings) -> dict[str, str] | ZsnttaError:
+    def look(self, run: RunSettings) -> dict[str, str] | ZsnttaError:
         """The digests of a run, or the error that it would fail with."""
         try:
-            return self.digests(settings)
+            return self.sources(run).digests()
         except ZsnttaError as error:
             return error
         except (ValueError, KeyError, TypeError):
-            return StoreError(
-                f"{settings.method} cannot be run on '{settings.id_set}' with these features."
-            )
+            return StoreError(f"{run.method} cannot be run on '{run.id_set}' with these features.")
 
-    def more_text(self, settings: RunSettings) -> MoreText | None:
-        """The text features that a method needs besides the class names'."""
-        encoder, prompt, id_set = settings.encoder, settings.prompt, settings.id_set
-        method = METHODS[settings.method]
-        if method.needs == NEEDS_WORDS:
-            prompts, beside = self._word_prompts(settings)
-            return self._whole._words(encoder, tuple(prompts.items()), id_set, beside)
-        if method.needs == NO_TEXT:
-            names = self._whole._text(encoder, prompt, id_set)
-            return MoreText(more_text=_read_no_text(settings.flat()["no_text"], names.shape))
-        return generic_of(self.read(encoder, id_set), prompt) if method.reads_generic else None
-
-    def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
-        """The origins of the features of all sets that a run reads, by the files' names."""
-        origins = {}
-        for kind, file in self.sources(settings).files.items():
-            origins[file.name] = origin_of(file, settings.prompt if kind == ID else "")
-        if METHODS[settings.method].needs == NEEDS_WORDS:
-            for name, prompt in self._word_prompts(settings)[0].items():
-                file = self.read(settings.encoder, words_name(name))
-                origins[file.name] = origin_of(file, prompt)
-        return origins
-
-    def _text(self, encoder: str, prompt: str, name: str) -> NDArray[np.float32]:
+    def text(self, encoder: str, prompt: str, name: str) -> NDArray[np.float32]:
         """Text features (C, D) of a set's class names, or of a word list.
 
         Raises:
@@ -187,34 +186,33 @@ class Library:
             raise missing_text(prompt, name, cached, limit, encoder, self.root)
         return features.texts[prompt].features
 
-    def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str]:
+    def _word_prompts(self, run: RunSettings) -> tuple[dict[str, str], str]:
         """The prompt of each word list, and that of the class names if it differs.
 
         The lists are those that are named, or else the one that is meant: wordnet, or the only one
         that is cached, without those of single methods. Built-in lists have prompts of their own;
         if there is one, so have all lists and the class names.
         """
-        flat, encoder = settings.flat(), settings.encoder
-        named = [name.strip() for name in flat["words"].split(",") if name.strip()]
+        settings = run.flat()
+        named = [name for part in settings["words"].split(",") if (name := part.strip())]
         if not named:
-            cached = [SetName.parse(n).bare for n in set_names(self.root, encoder, WORDS)]
+            cached = [SetName.parse(n).bare for n in set_names(self.root, run.encoder, WORDS)]
             every = list(dict.fromkeys(set_of(name) or name for name in cached))
             meant = [n for n in every if n not in WORD_SETS or not WORD_SETS[n].of_method]
             named = [_USUAL_WORDS] if _USUAL_WORDS in meant else meant
             if len(named) != 1:
-                raise missing_words(settings.method, tuple(every), encoder, self.root)
+                raise missing_words(run.method, tuple(every), run.encoder, self.root)
         prompts: dict[str, str] = {}
         for name in named:
             prompts |= lists_of(name) or {name: speech_prompt(name) or NOUN_PROMPT}
-        for name in prompts:
-            if built_in := set_of(name):
-                return prompts, WORD_SETS[built_in].class_prompt or ""
-        if flat.get("word_prompts") == "speech":
+        if built_in := next(filter(None, map(set_of, prompts)), None):
+            return prompts, WORD_SETS[built_in].class_prompt or ""
+        if settings.get("word_prompts") == "speech":
             return prompts, NOUN_PROMPT
-        return dict.fromkeys(prompts, settings.prompt), ""
+        return dict.fromkeys(prompts, run.prompt), ""
 
     def _read_words(
-        self, encoder: str, lists: Sequence[tuple[str, str]], id_set: str, beside: str
+        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str
     ) -> MoreText:
         """Lists by name and prompt, joined, and the class names under their own prompt, if any.
 
@@ -222,21 +220,57 @@ class Library:
         """
         parts, seen = [], set[str]()
         for name, prompt in lists:
-            features = self._text(encoder, prompt, words_name(name))
-            words = self.read(encoder, words_name(name)).class_names
+            features, words = self.text(encoder, prompt, name), self.read(encoder, name).class_names
             new = [row for row, word in enumerate(words) if word not in seen]
             parts.append(features if len(new) == len(words) else features[new])
             seen.update(words)
-        names = self._text(encoder, beside, id_set) if beside else None
+        names = self.text(encoder, beside, id_set) if beside else None
         sizes = tuple(len(part) for part in parts if len(part))
-        joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return MoreText(more_text=joined, more_sizes=sizes, more_names=names)
+        return MoreText(more_text=np.concatenate(parts), more_sizes=sizes, more_names=names)
 
     def _read_file(self, encoder: str, name: str) -> Features:
         path = feature_path(self.root, encoder, name)
         if not path.exists():
             raise missing_features(name, encoder, self.root, tuple(set_names(self.root, encoder)))
         return replace(store.read(path, self._rows), name=name)  # of a copy that was renamed
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _check_fits(run: RunSettings, id_set: Features) -> None:
+    """Refuse a method or a score that an ID set's classes, or its prompt, do not suit."""
+    name, method = run.method, METHODS[run.method]
+    if run.prompt == PHOTOS and (method.live or method.needs):
+        raise SettingsError(
+            f"{name} needs class names or words, but the prompt 'photos' stands for classes made "
+            f"from photos: omit one of them."
+        )
+    is_match = run.threshold.score == MATCH
+    if method.decides and len(id_set.class_names) == 1 and not is_match:
+        raise SettingsError(
+            f"{run.id_set} has only one class, so MCM is 1 for any image: --set score=match uses "
+            f"the logit itself"
+        )
+    if is_match and method.live and id_set.model(run.prompt).get("logit_bias") is None:
+        raise SettingsError(
+            f"score is match, which {name} supports only for sigmoid models (SigLIP): this encoder "
+            f"has no logit bias."
+        )
+
+
+def _generic_of(run: RunSettings, id_set: Features) -> MoreText | None:
+    """The generic text of a set's file, and whether its encoder's level is known, if either is.
+
+    Classes made from photos have another distance to texts than texts have to each other.
+    """
+    is_known = is_level_known(id_set.identity)
+    is_of_photos = id_set.texts[run.prompt].logit_scale is not None
+    has_none = is_of_photos or (id_set.generic is None and not is_known)
+    if has_none or not METHODS[run.method].reads_generic:
+        return None
+    return MoreText(generic=id_set.generic, is_level_known=is_known)
 
 
 def _swapped(id_set: Features) -> NDArray[np.int32]:
@@ -246,15 +280,14 @@ def _swapped(id_set: Features) -> NDArray[np.int32]:
     instead gives the same numbers on a shuffled stream.
     """
     names = [name.replace("_", " ").lower() for name in id_set.class_names]
-    if not all(name in names for name in _SWAPPED):
-        return id_set.labels
-    first, second = map(names.index, _SWAPPED)
-    renamed = np.arange(len(names), dtype=np.int32)
-    renamed[[first, second]] = second, first
-    return np.where(id_set.labels < 0, id_set.labels, renamed[id_set.labels])
+    labels = id_set.labels.copy()
+    if {*_SWAPPED} <= {*names}:
+        first, second = map(names.index, _SWAPPED)
+        labels[id_set.labels == first], labels[id_set.labels == second] = second, first
+    return labels
 
 
-def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _read_no_text(path: str, shape: tuple[int, int]) -> NDArray[np.float32]:
     """CLIPN's "no" text features (C, D), scaled to unit norm."""
     wanted = f"an array {shape} of finite numbers, one row per class, in the order of class names"
     if not path:
@@ -269,8 +302,60 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
             f"cannot read the 'no' text features {path} ({first_line(error)}): expected .npy with "
             f"{wanted}."
         ) from error
-    real = features.dtype.kind in "fiu"
-    if not real or features.shape != shape or not np.isfinite(features).all():
-        kind = "" if real else f" of {features.dtype}"
+    is_real = features.dtype.kind in "fiu"
+    if not is_real or features.shape != shape or not np.isfinite(features).all():
+        kind = "" if is_real else f" of {features.dtype}"
         raise StoreError(f"{path} holds an array {features.shape}{kind}, but must hold {wanted}.")
     return unit(features).astype(np.float32)
+
+
+def list_path(folder: Path, id_set: str, ood_set: str, ratio: Ratio) -> Path:
+    """Where a folder has the list of OOD images for a pair at a noise ratio.
+
+    Raises:
+        SettingsError: the ratio is natural, which takes every image.
+    """
+    if ratio == NATURAL:
+        raise SettingsError(
+            f"ratio is {NATURAL}, which takes all images of both sets: omit --ood-items."
+        )
+    share = ood_share(ratio)
+    pair = f"{SetName.parse(id_set).base}_{SetName.parse(ood_set).base}.txt"
+    return folder / f"{round(share / (1 - share), 2):g}" / pair
+
+
+def _read_list(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> ListedItems:
+    """Read the list for a pair: images by their sample ids, or by their numbers from 0.
+
+    Raises:
+        SettingsError: there is no list for the pair.
+        StoreError: the list is not text, or names no image of the set.
+    """
+    path = list_path(folder, id_set, ood.name, ratio)
+    try:
+        content = read_input(path, _LONGEST_LIST)
+        names = [name for line in content.decode().splitlines() if (name := line.strip())]
+    except FileNotFoundError:
+        raise SettingsError(
+            f"--ood-items has no list for '{id_set}' with '{ood.name}' at a ratio of "
+            f"{ratio_text(ratio)}: write one to {path}, with one image per line."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read the list {path}: {first_line(error)}") from error
+    if not all(map(str.isdecimal, names)):
+        row_of = {name: row for row, name in enumerate(store.read_sample_ids(ood.path))}
+    elif ood.source.get(SKIPPED) or ood.source.get("limit"):
+        raise StoreError(
+            f"{path} numbers images of the whole set, but {ood.path} has only part: "
+            "extract it without --limit and --skip-broken, or list image names."
+        )
+    else:
+        row_of = {str(row): row for row in range(len(ood))}
+    rows = [row_of[name] for name in names if name in row_of]
+    if not rows:
+        raise StoreError(
+            f"{path} names no image of '{ood.name}': a line must be an image's name in the set or "
+            f"its number, from 0 to {len(ood) - 1}."
+        )
+    lacking = tuple(dict.fromkeys(name for name in names if name not in row_of))
+    return ListedItems(np.array(rows, np.int64), lacking, _sha256(content))
