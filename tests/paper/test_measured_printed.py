@@ -116,7 +116,7 @@ def test_means_of_sets_by_seed_and_both_spreads():
     lacking = number_at(cell, "acc_h", records[:-2])
     assert lacking.measured.lacks.startswith("3 of 4 sets")
     assert math.isnan(lacking.difference)
-    assert number_at(cell, "acc_h", []).measured is None
+    assert not number_at(cell, "acc_h", []).is_measured
 
 
 def test_a_lead_is_the_difference_of_the_same_sets_and_seeds_or_none():
@@ -168,7 +168,7 @@ def test_misprints_and_other_images_are_not_marked():
     cell, seeds = cell_of(10, "Tent"), fold({0: 89.9, 1: 90, 2: 90.1})
     marked = Number(cell, "acc_n", Printed(80.0), seeds)
     assert marked.is_beyond
-    assert not replace(marked, printed=Printed(80.0, None, "misprint: it is 90")).is_beyond
+    assert not replace(marked, printed=Printed(80.0, remark="misprint: it is 90")).is_beyond
     [[run], *_] = cell.streams
     others = record(run, 0.9, (RunNote(OTHER_IMAGES, "svhn", "3 images"),))
     assert not replace(marked, records=(others,)).is_beyond

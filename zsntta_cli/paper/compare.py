@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zsntta_cli.paper.runs import Cell
-from zsntta_cli.paper.tables import AVERAGE, LEAD, Printed
+from zsntta_cli.paper.tables import AVERAGE, LEAD, NOTHING_PRINTED, Printed
+from zsntta_cli.results.compare import NOTHING, SETS, Value, average
 
 if TYPE_CHECKING:
-    from zsntta_cli.results.compare import Value
     from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -22,20 +22,23 @@ _ROUNDING = 0.005  # percent: the largest error of a number that is printed with
 
 @dataclass(frozen=True)
 class Number:
-    """A metric of a cell, in percent: measured and printed, where available."""
+    """A metric of a cell, in percent: measured and printed, nan where there is none."""
 
     cell: Cell
     metric: str
-    printed: Printed | None = None
-    measured: "Value | None" = None  # its ± is the deviation over seeds
+    printed: Printed = NOTHING_PRINTED
+    measured: Value = NOTHING  # its ± is the deviation over seeds
     sets_std: float = math.nan  # the mean of the sets' deviations, which the paper prints as ±
     records: "Sequence[Record]" = ()  # of the cell
 
     @property
+    def is_measured(self) -> bool:
+        """Whether there is a measured value: an average that lacks a set has none."""
+        return not math.isnan(self.measured.mean)
+
+    @property
     def difference(self) -> float:
-        """The measured minus the printed value; nan if one of them is missing."""
-        if self.measured is None or self.printed is None:
-            return math.nan
+        """The measured minus the printed value."""
         return self.measured.mean - self.printed.value
 
     @property
@@ -45,21 +48,20 @@ class Number:
 
     @property
     def most(self) -> float:
-        """The largest difference that seeds explain; nan if no spread is known.
+        """The largest difference that seeds explain; nan if there is none, or no known spread.
 
         The ± that the paper prints of an average is not the average's, so that is left out.
         """
-        if self.measured is None or self.printed is None or math.isnan(self.difference):
+        if math.isnan(self.difference):
             return math.nan
-        is_average = self.cell.place.ood_set == AVERAGE
-        theirs = math.nan if is_average or self.printed.std is None else self.printed.std
-        ours, seeds = self.measured.std, self.cell.table.seeds
-        return explained(ours, len(self.measured.by_seed), theirs, seeds)
+        theirs = math.nan if self.cell.place.ood_set == AVERAGE else self.printed.std
+        ours, seeds = self.measured.std, len(self.measured.by_seed)
+        return explained(ours, seeds, theirs, self.cell.table.seeds)
 
     @property
     def is_beyond(self) -> bool:
         """Whether seeds do not explain the difference; misprints and other images say nothing."""
-        if self.printed is None or self.printed.is_misprint or self.is_of_other_images:
+        if self.printed.is_misprint or self.is_of_other_images:
             return False
         return abs(self.difference) > self.most + 1e-9  # never of nan
 
@@ -92,7 +94,7 @@ def compare(every: Iterable[Cell], records: "Mapping[RunSettings, Record]") -> l
         streams = cell.streams if records else ()
         used = [records[run] for runs in streams for run in runs if run in records]
         for metric in cell.table.metrics_of(cell.place):
-            measured, sets_std, name = None, math.nan, metric.removesuffix(LEAD)
+            name, printed = metric.removesuffix(LEAD), cell.printed.get(metric, NOTHING_PRINTED)
             base = cell.base.streams if used and metric != name else streams
             by_set: dict[str, dict[int, float]] = {}
             for runs, others in zip(streams, base, strict=True):
@@ -103,11 +105,10 @@ def compare(every: Iterable[Cell], records: "Mapping[RunSettings, Record]") -> l
                         lead = 0.0 if base is streams else 100 * records[other].metric(name)
                         by_seed[run.stream.seed] = 100 * records[run].metric(name) - lead
             if any(by_set.values()):
-                from zsntta_cli.results.compare import SETS, average  # it imports NumPy
-
                 measured, sets_std = average(by_set), average(by_set, SETS).std
-            printed = cell.printed.get(metric)
-            numbers.append(Number(cell, metric, printed, measured, sets_std, used))
+                numbers.append(Number(cell, metric, printed, measured, sets_std, used))
+            else:
+                numbers.append(Number(cell, metric, printed, records=used))
     return numbers
 
 
@@ -115,15 +116,10 @@ def counts(numbers: Iterable[Number]) -> str:
     """Say how many numbers are measured, compared and marked."""
     measured = printed = compared = beyond = 0
     for number in numbers:
-        measured += is_measured(number)
-        printed += number.printed is not None
+        measured += number.is_measured
+        printed += number.printed.is_there
         compared += not math.isnan(number.difference)
         beyond += number.is_beyond
     if not printed:
         return f"{measured:,} numbers measured, none of them published"
     return f"{compared:,} of {printed:,} numbers compared, {beyond:,} marked !"
-
-
-def is_measured(number: Number) -> bool:
-    """Whether there is a measured value: an average that lacks a set has none."""
-    return number.measured is not None and not math.isnan(number.measured.mean)

@@ -19,13 +19,12 @@ from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 
-_METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")
-_SMALL = ("cifar10", "cifar100", *TABLES[2].id_sets)  # of figure 6; 2 and 7 have ImageNet's, too
-_OVER_PAIRS, _FIXED = (2, 7), 6
-GRADIENTS = 4, 9  # figures whose runs need the gradients of their samples
+_RANKS, _FIXED, _MEANS, _ENLARGED = 2, 6, 7, 9
+GRADIENTS = 4, _ENLARGED  # figures whose runs need the gradients of their samples
 _CASE = {3: ("zs-clip", "tent"), 4: ("tent",), 8: ("zs-clip", "tpt"), 9: ("tent",)}  # Sec. 3
-_CASE_PAIR = ("cifar10", "svhn")
-SHOWN_FIGURES = tuple(sorted((*_OVER_PAIRS, _FIXED, *_CASE)))
+_METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of the others
+_SMALL = ("cifar10", "cifar100", *TABLES[2].id_sets)  # of figure 6; 2 and 7 have ImageNet's, too
+SHOWN_FIGURES = tuple(sorted((_RANKS, _FIXED, _MEANS, *_CASE)))
 _THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive threshold first
 WIDTHS = {number: 6.9 if number in (3, 6, 8, 9) else 3.3 for number in SHOWN_FIGURES}  # inches
 # Of the embedded encoder on the built-in sets, to take minutes.
@@ -43,27 +42,22 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     """
     if number not in SHOWN_FIGURES:
         raise SettingsError(f"figure {number} shows no results: {FIGURES[number]}.")
-    axes: list[dict[str, Any]] = [{}]
-    if number == _FIXED:
-        axes = [{"fixed": value} for value in _THRESHOLDS]
+    axes = [{"fixed": value} for value in _THRESHOLDS] if number == _FIXED else [{}]
     methods, pairs = _CASE.get(number, _METHODS), _pairs(number, wishes.is_built_in)
     folder, values = wishes.folder(), _TINY if wishes.is_built_in else {}
     return [
-        wishes.run(method, folder, id_set, ood_set, **{**values, **axis})
-        for axis, (id_set, ood_set), method in itertools.product(axes, pairs, methods)
+        wishes.run(method, folder, *pair, **{**values, **axis})
+        for axis, pair, method in itertools.product(axes, pairs, methods)
     ]
 
 
 def _pairs(number: int, is_built_in: bool = False) -> list[Pair]:
     """The ID-OOD pairs of a figure, or the built-in ones that stand in for them."""
     if number in _CASE:
-        return [(BUILT_IN, "glyphs") if is_built_in else _CASE_PAIR]
+        return [(BUILT_IN, "glyphs") if is_built_in else ("cifar10", "svhn")]
     id_sets = _SMALL if number == _FIXED else (*_SMALL, *TABLES[3].id_sets)
-    return [
-        (name, other)
-        for name in ((BUILT_IN,) if is_built_in else id_sets)
-        for other in datasets.partners(name)
-    ]
+    every = (BUILT_IN,) if is_built_in else id_sets
+    return [(name, other) for name in every for other in datasets.partners(name)]
 
 
 def published(number: int) -> Cells:
@@ -88,13 +82,12 @@ def draw(
     """
     if number in GRADIENTS:
         most = _MOST_OF_TINY if is_built_in else _MOST
-        figure = gradients(runs, most if number == 9 else None)
+        figure = gradients(runs, most if number == _ENLARGED else None)
     elif number in _CASE:  # the scores before, those after, and the paired differences
-        before_and_after, paired = scores(runs), difference(runs)
-        figure = Figure((*before_and_after.panels, *paired.panels))
+        figure = Figure((*scores(runs).panels, *difference(runs).panels))
     elif number == _FIXED:
         figure = fixed(runs, printed or {})
     else:
-        figure = (ranks if number == 2 else means)(runs, published=printed)
+        figure = (ranks if number == _RANKS else means)(runs, published=printed)
     caption = strongest(note for record in runs for note in record.notes)
     return Figure(figure.panels, figure.notes, tuple(caption))

@@ -1,13 +1,12 @@
 """The runs that tables and figures need: kept ones, new ones, and their results."""
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zsntta_cli.cache.lacking import making_all, missing_sets
-from zsntta_cli.errors import first_of
+from zsntta_cli.cache.lacking import making_all
+from zsntta_cli.errors import StoreError, first_of
 from zsntta_cli.paper.compare import compare
 from zsntta_cli.paper.runs import Wishes, cells, runs_of
 from zsntta_cli.paper.shown import TableContent
@@ -54,12 +53,14 @@ class Measuring:
         """
         root, keeping = self.wishes.root, replace(self.keeping, gradients=with_gradients)
         seen = foresee(root, wanted, keeping)
-        if wanted and not seen.kept and not seen.to_run and not self.goes_on:
-            raise missing_sets(seen.missing, root, way_to_make(seen.missing, root))
-        for folder, names in seen.missing.items():
-            there = self.missing.setdefault(folder, [])
-            there += [name for name in names if name not in there]
         runs = [*seen.kept, *seen.to_run]
+        if wanted and not runs and not self.goes_on:
+            sets = " and ".join(f"{len(names)} by {f}" for f, names in seen.missing.items())
+            raise StoreError(
+                f"feature files missing in {root}/: {sets}: {way_to_make(seen.missing, root)}"
+            )
+        for folder, names in seen.missing.items():
+            self.missing[folder] = list(dict.fromkeys((*self.missing.get(folder, ()), *names)))
         for note in notes_before(root, runs) if self.tells_notes else ():
             self.runner.reporter.note(note)
         if not self.runs_live:  # kept ones are shown even if all others are run again
@@ -83,12 +84,13 @@ class Measuring:
 
         `command` shows them.
         """
-        of_tables, contents = [cells(table, self.wishes) for table in tables], []
-        self.obtain(runs_of(itertools.chain(*of_tables)))
-        for table, of_table in zip(tables, of_tables, strict=True):
+        of_tables, contents = {table: cells(table, self.wishes) for table in tables}, []
+        self.obtain(runs_of(cell for of_table in of_tables.values() for cell in of_table))
+        for table, of_table in of_tables.items():
             numbers = compare(of_table, self.records)
-            runs = [*filter(self.records.__contains__, runs_of(of_table))]
-            contents.append(TableContent(table, numbers, about(table, runs, self.wishes), command))
+            runs = [run for run in runs_of(of_table) if run in self.records]
+            above = list(_about(table, runs, self.wishes))
+            contents.append(TableContent(table, numbers, above, command))
         return contents
 
     def figure(self, number: int) -> "Figure":
@@ -98,51 +100,44 @@ class Measuring:
             SettingsError: the figure shows no results, or there is nothing to draw.
             StoreError: no run has all of its features, and others do not go on.
         """
-        from zsntta_cli.paper.figures import (
-            GRADIENTS,
-            draw,
-            figure_runs,
-            published,
-        )  # not of tables
+        from zsntta_cli.paper import figures  # not of tables
 
-        runs, is_built_in = figure_runs(number, self.wishes), self.wishes.is_built_in
-        self.obtain(runs, number in GRADIENTS)
+        runs, is_built_in = figures.figure_runs(number, self.wishes), self.wishes.is_built_in
+        self.obtain(runs, number in figures.GRADIENTS)
         records = [self.records[run] for run in runs if run in self.records]
-        return draw(number, records, None if is_built_in else published(number), is_built_in)
+        printed = None if is_built_in else figures.published(number)
+        return figures.draw(number, records, printed, is_built_in)
 
 
-def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> list[str]:
+def _about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> Iterator[str]:
     """How a table was measured: encoder, seeds, and what is not as in the paper."""
-    lines, encoders, seeds, drawn = [], dict[str, None](), dict[str, None](), dict[str, None]()
-    for run in runs:
-        encoders[run.encoder] = seeds[str(run.stream.seed)] = None
-        if run.ood_set and not run.stream.ood_items:
-            drawn[f"{run.id_set} with {run.ood_set}"] = None
     if runs:
+        encoders = ", ".join(dict.fromkeys(run.encoder for run in runs))
+        seeds = list(dict.fromkeys(str(run.stream.seed) for run in runs))
         of_seeds = f"seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
-        lines.append(f"measured: {', '.join(encoders)}, preset {wishes.preset}, {of_seeds}")
+        yield f"measured: {encoders}, preset {wishes.preset}, {of_seeds}"
     changes = [f"prompt '{wishes.prompt}'"] * bool(wishes.prompt)
     for method, values in wishes.own.items():
         for name, value in values.items():
             changes.append(f"{method}.{option_name(declared(method)[name])}={value}")
     if changes:
-        lines.append(f"not as published: {', '.join(changes)}")
-    left = {row["method"]: "" for row in table.rows.values() if not wishes.is_run(row["method"])}
-    if left:
+        yield f"not as published: {', '.join(changes)}"
+    methods = dict.fromkeys(row["method"] for row in table.rows.values())
+    if left := [method for method in methods if not wishes.is_run(method)]:
         options = " ".join(f"--set {name}.{_NAMED_BY[name]}" for name in left)
-        lines.append(f"not run: {' and '.join(left)}, which need more than features: {options}")
+        yield f"not run: {' and '.join(left)}, which need more than features: {options}"
     named = wishes.named
     if wishes.is_built_in:
-        lines.append("built-in sets replace the paper's; equal rows are merged")
+        yield "built-in sets replace the paper's; equal rows are merged"
     elif named and not any(map(wishes.is_of_paper, table.encoders)):
-        theirs = ", ".join(table.encoders)
-        lines.append(f"nothing is published here for {named.slug}, only for {theirs}")
+        yield f"nothing is published here for {named.slug}, only for {', '.join(table.encoders)}"
     elif named and named.folder and named.folder not in known_folders():
-        lines.append(f"the paper's numbers are for {USUAL_ENCODER} with OpenAI's weights")
+        yield f"the paper's numbers are for {USUAL_ENCODER} with OpenAI's weights"
     if wishes.ood_items:
-        others = f"; drawn because there is no list: {first_of([*drawn], 3)}" * bool(drawn)
-        lines.append(f"OOD images: from the lists in {wishes.ood_items}{others}")
-    return lines
+        drawn = [run for run in runs if run.ood_set and not run.stream.ood_items]
+        pairs = list(dict.fromkeys(f"{run.id_set} with {run.ood_set}" for run in drawn))
+        others = f"; drawn because there is no list: {first_of(pairs, 3)}" * bool(pairs)
+        yield f"OOD images: from the lists in {wishes.ood_items}{others}"
 
 
 def way_to_make(missing: Mapping[str, Sequence[str]], root: Path) -> str:

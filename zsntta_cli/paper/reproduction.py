@@ -11,7 +11,7 @@ from pathlib import Path
 
 from zsntta_cli.errors import SettingsError, StoreError, counted, first_line, first_of
 from zsntta_cli.files import write_whole
-from zsntta_cli.paper.compare import Number, counts, is_measured
+from zsntta_cli.paper.compare import Number, counts
 from zsntta_cli.paper.figures import SHOWN_FIGURES, WIDTHS, figure_runs
 from zsntta_cli.paper.measuring import Measuring
 from zsntta_cli.paper.runs import Wishes, cells, runs_of
@@ -26,13 +26,12 @@ from zsntta_cli.simulation.tuned import live_among
 INDEX, RECORDS = "index.html", "records.jsonl"
 _LINE = "{:>4}  {:<47}{:>6}{:>7}{:>6}{:>8}"  # of the overview
 _FORMS = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
-_TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Models”"
 _PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{title}</title>
-<h1>{title}</h1>
-<p>{sentence}. Made by: <code>{command}</code></p>
+<html lang="en"><meta charset="utf-8"><title>A reproduction</title>
+<h1>A reproduction of “Noisy Test-Time Adaptation in Vision-Language Models”</h1>
+<p>{}. Made by: <code>{}</code></p>
 <ul>
-{items}
+{}
 <li><a href="records.jsonl">records.jsonl</a>: all records
 </ul>
 </html>
@@ -55,33 +54,29 @@ def reproduce(folder: Path, measuring: Measuring, command: str) -> tuple[str, bo
         if measuring.is_unfinished:
             break
         if isinstance(one, PaperTable):
-            number = one.number
-            [made] = measuring.tables([one], f"zsntta paper {number}")
+            name = f"table{one.number}"
+            [made] = measuring.tables([one], f"zsntta paper {one.number}")
             for ending, form in _FORMS.items():
-                text = render([made], form, to_file=True)
-                write_whole(folder / f"table{number}{ending}", text.encode())
-            links = " ".join(f'<a href="table{number}{ending}">{ending}</a>' for ending in _FORMS)
-            numbers[number], of_table = made.numbers, counts(made.numbers)
-            items[f"table {number}"] = f"Table {number}, {escape(one.title)} ({links}): {of_table}"
+                write_whole(folder / (name + ending), render([made], form, to_file=True).encode())
+            links = " ".join(f'<a href="{name}{ending}">{ending}</a>' for ending in _FORMS)
+            numbers[one.number], of_table = made.numbers, counts(made.numbers)
+            items[name] = f"Table {one.number}, {escape(one.title)} ({links}): {of_table}"
         else:
+            name = f"fig{one}.svg"
             try:
-                write(folder / f"fig{one}.svg", measuring.figure(one), WIDTHS[one])
+                write(folder / name, measuring.figure(one), WIDTHS[one])
                 drawn.add(one)
-                link = f'<a href="fig{one}.svg">Figure {one}</a>, {escape(FIGURES[one])}'
+                items[name] = f'<a href="{name}">Figure {one}</a>, {escape(FIGURES[one])}'
             except (SettingsError, StoreError) as error:
-                link = f"Figure {one} is not drawn: {escape(first_line(error))}"
-            items[f"figure {one}"] = link
+                items[name] = f"Figure {one} is not drawn: {escape(first_line(error))}"
         every = [number for of_table in numbers.values() for number in of_table]
         found = f"{counted(len(numbers), 'table')}, {counted(len(drawn), 'figure')}"
         sentence = f"{found}; {counts(every)}"
-        page = _PAGE.format(
-            title=_TITLE, sentence=sentence, command=escape(command),
-            items="\n".join(f"<li>{item}" for item in items.values()),
-        )  # fmt: skip
-        write_whole(folder / INDEX, page.encode())
+        listed = "\n".join(f"<li>{item}" for item in items.values())
+        write_whole(folder / INDEX, _PAGE.format(sentence, escape(command), listed).encode())
     lines = "".join(f"{to_line(record)}\n" for record in measuring.records.values())
     write_whole(folder / RECORDS, lines.encode())
-    return sentence, any(map(is_measured, every))
+    return sentence, any(number.is_measured for number in every)
 
 
 def runs_of_paper(
@@ -96,8 +91,8 @@ def runs_of_paper(
 
 def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> list[str]:
     """Two lines per table; for all tables, also a line per figure and the sum. Nothing is run."""
-    is_all = len(tables) == len(TABLES)
-    every = runs_of_paper(wishes, tables, SHOWN_FIGURES if is_all else ())
+    figures = FIGURES if len(tables) == len(TABLES) else {}
+    every = runs_of_paper(wishes, tables, [n for n in figures if n in SHOWN_FIGURES])
     seen = foresee(wishes.root, every, keeping)
     live = live_among(wishes.root, seen.to_run)
     groups = {*seen.kept}, {*seen.to_run} - live, live, {*seen.lacking}
@@ -111,10 +106,10 @@ def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> 
     for table in tables:
         lines.append(line(table.number, table.title, runs_of_paper(wishes, [table], ())))
         lines.append(f"      {table.name}: {first_of(table.id_sets, 4)}")
-    for number, title in FIGURES.items() if is_all else ():
+    for number, title in figures.items():
         runs = figure_runs(number, wishes) if number in SHOWN_FIGURES else []
         lines.append(line(f"fig{number}", title, runs))
-    if is_all:
+    if figures:
         lines.append(line("", "all, equal runs once", every))
     return [
         *lines,

@@ -18,6 +18,7 @@ from zsntta_cli.settings import (
     FP32,
     NATURAL,
     NO_NOISE,
+    OPENAI,
     PAPER_ENCODERS,
     EncoderChoice,
     StreamSettings,
@@ -59,13 +60,12 @@ class Wishes:
 
         The encoder of a user's folder of features is not known: it may be the usual one.
         """
-        if self.named is None or self.is_built_in:
-            return self.named is None
-        theirs = EncoderChoice(encoder)
-        if (folder := self.named.folder) is None:
-            return (self.named.model, self.named.pretrained) == (theirs.model, theirs.pretrained)
-        listed = known_folders().get(folder)
-        return encoder == (listed.model if listed else USUAL_ENCODER)
+        if self.named is None:
+            return True
+        named = known_folders().get(self.named.folder or "", self.named)
+        if named.folder:
+            return encoder == USUAL_ENCODER
+        return (named.model, named.pretrained) == (encoder, OPENAI)
 
     def is_run(self, method: str) -> bool:
         """Whether a method is run: not one that needs more than features, unless --set names it."""
@@ -116,14 +116,11 @@ class Cell:
             id_sets = [f"{place.id_set}:{corruption}:{_SEVERITY}" for corruption in CORRUPTIONS]
         if place.ood_set == AVERAGE:
             ood_sets = [*datasets.partners(place.id_set)]
-        found: dict[tuple[RunSettings, ...], None] = {}
-        for id_set, ood_set in itertools.product(id_sets, ood_sets):
-            runs = [
-                wishes.run(method, folder, id_set, ood_set, **asked, seed=seed)
-                for seed in wishes.seeds or range(self.table.seeds)
-            ]
-            found[tuple(runs)] = None
-        return list(found)
+        seeds = wishes.seeds or range(self.table.seeds)
+        return list(dict.fromkeys(
+            tuple(wishes.run(method, folder, *sets, **asked, seed=seed) for seed in seeds)
+            for sets in itertools.product(id_sets, ood_sets)
+        ))  # fmt: skip
 
     @property
     def base(self) -> "Cell":
@@ -169,11 +166,7 @@ def cells(table: PaperTable, wishes: Wishes) -> list[Cell]:
 
 def runs_of(every: Iterable[Cell]) -> list[RunSettings]:
     """All runs of some cells, each once."""
-    runs: dict[RunSettings, None] = {}
-    for cell in every:
-        for stream in cell.streams:
-            runs |= dict.fromkeys(stream)
-    return list(runs)
+    return list(dict.fromkeys(run for cell in every for runs in cell.streams for run in runs))
 
 
 # What is to be encoded: sets and noise images of each encoder.
@@ -200,24 +193,22 @@ def paper_extractions(
     of_paper = [replace(encoder, precision=wishes.precision) for encoder in PAPER_ENCODERS]
     extractions = []
     for choice in [wishes.named] if wishes.named else of_paper:
-        folder, present, absent = folder_name(choice), dict[str, None](), dict[str, None]()
+        folder, present, absent = folder_name(choice), list[str](), list[str]()
         of_encoder = [run for run in runs if run.encoder == folder]
         for name in dict.fromkeys(name for run in of_encoder for name in files_of(run)):
             if SetName.parse(name).kind != NOISE:
-                is_there = (
-                    feature_path(wishes.root, folder, name).exists()
-                    or datasets.known(name).downloads
-                    or datasets.known(name).is_there(data_root)
-                )
-                (present if is_there else absent)[name] = None
+                known = datasets.known(name)
+                is_cached = feature_path(wishes.root, folder, name).exists()
+                is_there = is_cached or known.downloads or known.is_there(data_root)
+                (present if is_there else absent).append(name)
         pools: dict[str, int] = {}
         for run in of_encoder:
             sets = run.id_set, run.ood_set
-            if run.stream.noise != NO_NOISE and absent.keys().isdisjoint(sets):
+            if run.stream.noise != NO_NOISE and not {*sets} & {*absent}:
                 sizes = [datasets.known(name).images if name else 0 for name in sets]
                 injected = run.stream.sizes(*[min(n, limit or n) for n in sizes]).injected
                 pools[run.stream.noise] = max(pools.get(run.stream.noise, 0), injected)
         if of_encoder:
             noise = tuple(pools.items())
-            extractions.append(PaperExtraction(choice, tuple(present), noise, list(absent)))
+            extractions.append(PaperExtraction(choice, tuple(present), noise, absent))
     return extractions

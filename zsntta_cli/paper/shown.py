@@ -5,7 +5,7 @@ does not import NumPy.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
 }  # fmt: skip
-_LEAD_COLUMN = "against ZS-CLIP"
 _BEYOND = "! is beyond what seeds explain: by Student's t, less than 5 % of equal experiments"
 _ONE_SEED = (
     "a difference from one seed is not marked where the paper prints no ± to judge it by: "
@@ -57,20 +56,14 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
     """A row for each number, in percent; what is not known is None."""
     for number in content.numbers:
         place, measured, printed = number.cell.place, number.measured, number.printed
-        notes = [printed.remark] if printed and printed.remark else []
-        notes += [measured.lacks] if measured and measured.lacks else []
-        notes += ["not of the published sets"] * number.is_of_other_images
+        other = "not of the published sets" * number.is_of_other_images
         facts = {
             "table": content.table.number, **place._asdict(), "metric": number.metric,
-            "method": number.cell.table.rows[place.row]["method"],
-            "measured": measured.mean if measured else None,
-            "measured_std": number.sets_std,
-            "seeds": " ".join(map(str, measured.by_seed)) if measured else None,
-            "printed": printed.value if printed else None,
-            "printed_std": printed.std if printed else None,
-            "difference": number.difference,
+            "method": number.cell.table.rows[place.row]["method"], "measured": measured.mean,
+            "measured_std": number.sets_std, "seeds": " ".join(map(str, measured.by_seed)) or None,
+            "printed": printed.value, "printed_std": printed.std, "difference": number.difference,
             "beyond": None if math.isnan(number.most) else number.is_beyond,
-            "note": "; ".join(notes) or None,
+            "note": "; ".join(filter(None, (printed.remark, measured.lacks, other))) or None,
         }  # fmt: skip
         for name, value in facts.items():
             if isinstance(value, float):  # nan is no number; adding leaves something behind digits
@@ -102,33 +95,27 @@ def _part(
 ) -> Sheet:
     """The sheet of some numbers: up to three lines for each row."""
     columns: dict[str, dict[str, None]] = {}  # the heads of each
-    by_row: dict[str, list[tuple[str, Number]]] = {}
+    by_row: dict[str, list[Number]] = {}
     for number in numbers:
-        column = _column(number)
-        columns.setdefault(column, {})[_HEADS[number.metric.removesuffix(LEAD)]] = None
-        by_row.setdefault(number.cell.place.row, []).append((column, number))
+        columns.setdefault(_column(number), {})[_HEADS[number.metric.removesuffix(LEAD)]] = None
+        by_row.setdefault(number.cell.place.row, []).append(number)
     part = Sheet(
         title, (content.table.head,), {name: (*heads,) for name, heads in columns.items()},
         command=content.command,
     )  # fmt: skip
     for row, of_row in by_row.items():
-        is_printed = is_compared = False
-        for _, number in of_row:
-            is_printed |= number.printed is not None
-            is_compared |= not math.isnan(number.difference)
-        lines: list[tuple[str, Callable[[Number, dict[str, str]], str]]] = [(row, _measured)]
-        if content.is_printed_alone:
-            lines = [(row, _printed)]
-        elif is_printed:
-            lines.append(("  paper", _printed))
-        if is_compared:
-            lines.append(("  difference", _difference))
-        has_rule = len(lines) > 1 and bool(part.rows)
-        for label, text in lines:
-            texts: dict[str, list[str]] = {}
-            for column, number in of_row:
-                texts.setdefault(column, []).append(text(number, letters))
-            part.add([label], texts, has_rule and label == row)
+        has_printed = any(number.printed.is_there for number in of_row)
+        has_both = not all(math.isnan(number.difference) for number in of_row)
+        labels = [row, "  paper" * has_printed, "  difference" * has_both]  # empty: no such line
+        labels = ["", row, ""] if content.is_printed_alone else labels
+        has_rule = has_printed and not content.is_printed_alone and bool(part.rows)
+        lines: list[dict[str, list[str]]] = [{}, {}, {}]
+        for number in of_row:
+            for line, text in zip(lines, _texts(number, letters), strict=True):
+                line.setdefault(_column(number), []).append(text)
+        for label, line in zip(labels, lines, strict=True):
+            if label:
+                part.add([label], line, has_rule and label == row)
     return part
 
 
@@ -136,67 +123,50 @@ def _column(number: Number) -> str:
     """The name of the column that a number is in."""
     place, columns = number.cell.place, number.cell.table.columns
     if number.metric.endswith(LEAD):
-        return _LEAD_COLUMN
+        return "against ZS-CLIP"
     if columns == "ratio":
         return f"{place.ratio:.0%} noise"
     name = str(getattr(place, columns))
     return sheet.AVERAGE if name == AVERAGE else name
 
 
-def _text(number: Number, value: float, std: float = math.nan, is_signed: bool = False) -> str:
-    """A number with its decimal places; a dash for nan, and a sign for differences."""
+def _texts(number: Number, letters: dict[str, str]) -> tuple[str, str, str]:
+    """The measured value, the printed one, with a letter if it is doubtful, and the difference."""
+    sign = "+" * number.metric.endswith(LEAD)
+    value, std, remark = number.printed
+    printed, difference = _text(value, std, sign), _text(number.difference, sign="+")
+    if remark:
+        printed = Marked(printed + letters.setdefault(remark, ascii_lowercase[len(letters)]))
+    if number.is_beyond:
+        difference = Marked(f"{difference}!")
+    return _text(number.measured.mean, number.sets_std, sign), printed, difference
+
+
+def _text(value: float, std: float = math.nan, sign: str = "") -> str:
+    """A number with two decimal places, and its ±; a dash for nan."""
     if math.isnan(value):
         return "-"
-    sign = "+" if is_signed or number.metric.endswith(LEAD) else ""
     return f"{value:{sign}.2f}" + ("" if math.isnan(std) else f"±{std:.2f}")
-
-
-def _measured(number: Number, _letters: dict[str, str]) -> str:
-    return _text(number, number.measured.mean, number.sets_std) if number.measured else "-"
-
-
-def _printed(number: Number, letters: dict[str, str]) -> str:
-    """The printed number, with the letter of a note if it is doubtful."""
-    if number.printed is None:
-        return "-"
-    value, std, remark = number.printed
-    text = _text(number, value, math.nan if std is None else std)
-    if not remark:
-        return text
-    return Marked(text + letters.setdefault(remark, ascii_lowercase[len(letters)]))
-
-
-def _difference(number: Number, _letters: dict[str, str]) -> str:
-    """The difference, with a mark if seeds do not explain it."""
-    text = _text(number, number.difference, is_signed=True)
-    return Marked(f"{text}!") if number.is_beyond else text
 
 
 def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
     """The notes that a reader of the table needs."""
     lacking: dict[tuple[str, str, str], dict[str, None]] = {}  # rows without the same average
     noted: dict[RunNote, None] = {}  # what is to be known of the measured runs
-    is_printed = has_spread = is_other = is_of_one_seed = is_beyond = False
+    compared = [number for number in numbers if not math.isnan(number.difference)]
     for number in numbers:
-        is_printed |= number.printed is not None
-        if not (measured := number.measured):
-            continue
-        for record in number.records:
-            noted |= dict.fromkeys(record.notes)
-        has_spread |= len(measured.by_seed) > 1
-        if measured.lacks:
-            place = number.cell.place.id_set, _column(number), measured.lacks
+        noted |= dict.fromkeys(note for record in number.records for note in record.notes)
+        if lacks := number.measured.lacks:
+            place = number.cell.place.id_set, _column(number), lacks
             lacking.setdefault(place, {})[number.cell.place.row] = None
-        if not math.isnan(number.difference):
-            is_other |= number.is_of_other_images
-            is_of_one_seed |= math.isnan(number.most)
-            is_beyond |= number.is_beyond
-    notes = [*table.notes] * is_printed + [_SPREAD] * has_spread
+    notes = [*table.notes] * any(number.printed.is_there for number in numbers)
+    notes += [_SPREAD] * any(len(number.measured.by_seed) > 1 for number in numbers)
     for (id_set, column, lacks), names in lacking.items():
         notes.append(f"{id_set}, {column}: no average of {', '.join(names)}: there is {lacks}")
     if noted:
         from zsntta_cli.simulation.notes import strongest  # it imports NumPy
 
         notes += strongest(noted)
-    notes += [_OTHERS] * is_other + [_ONE_SEED] * is_of_one_seed
-    return [*map("note: {}".format, notes), *[_BEYOND] * is_beyond]
+    notes += [_OTHERS] * any(number.is_of_other_images for number in compared)
+    notes += [_ONE_SEED] * any(math.isnan(number.most) for number in compared)
+    return [*map("note: {}".format, notes), *[_BEYOND] * any(n.is_beyond for n in compared)]

@@ -6,6 +6,7 @@ import NumPy.
 
 import csv
 import functools
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,16 +38,24 @@ class Place(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """A printed number in percent, its ± if there is one, and a doubt about it."""
+    """A printed number in percent and its ±, which are nan where there is none, and a doubt."""
 
-    value: float
-    std: float | None = None
+    value: float = math.nan
+    std: float = math.nan
     remark: str = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything is printed."""
+        return self.value == self.value
 
     @property
     def is_misprint(self) -> bool:
         """Whether it is certainly wrong, so that nothing is compared with it."""
         return self.remark.startswith("misprint")
+
+
+NOTHING_PRINTED = Printed()
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +95,13 @@ class PaperTable:
             if line["table"] == str(self.number):
                 row, ratio = rows[line["method"], line["setting"]], float(line["ratio"])
                 place = Place(line["encoder"], line["id_set"], row, ratio, line["ood_set"])
-                std = float(line["std"]) if line["std"] else None
-                number = Printed(float(line["value"]), std, line["remark"])
-                found.setdefault(place, {})[line["metric"]] = number
+                value, std = float(line["value"]), float(line["std"] or math.nan)
+                found.setdefault(place, {})[line["metric"]] = Printed(value, std, line["remark"])
         return found
 
 
 @functools.cache
 def _published() -> Sequence[Mapping[str, str]]:
-    """The lines of published.csv."""
     with (_HERE / "published.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -123,20 +130,18 @@ def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
     Raises:
         SettingsError: there is no table or figure with a name.
     """
+    named = {name: t for t in TABLES.values() for name in (str(t.number), t.name.lower())}
     tables, figures = dict[PaperTable, None](), dict[int, None]()
     for name in text.lower().split(","):
         kind, _, number = name.replace(" ", "").replace("figure", "fig").partition("fig")
         bare = name.strip().removeprefix("table").strip()
         if not kind and number.isdigit() and int(number) in FIGURES:
             figures[int(number)] = None
-            continue
-        for table in TABLES.values():
-            if bare in (str(table.number), table.name.lower()):
-                tables[table] = None
-                break
+        elif bare in named:
+            tables[named[bare]] = None
+        elif bare in _NOT_HERE:
+            raise SettingsError(f"table {bare} is not here: {_NOT_HERE[bare]}.")
         else:
-            if bare in _NOT_HERE:
-                raise SettingsError(f"table {bare} is not here: {_NOT_HERE[bare]}.")
             names = [name for table in TABLES.values() for name in (table.name, *table.id_sets)]
             raise SettingsError(
                 f"table is '{name}'{near(bare, list(dict.fromkeys(names)))}, must be a number from "

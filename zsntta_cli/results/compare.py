@@ -12,9 +12,10 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from zsntta_cli.simulation.metrics import Metric
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.metrics import Metric  # it imports NumPy
 
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 BEST, CLOSE = "best", "close"  # marks of a row, which may have none
@@ -68,7 +69,7 @@ def average(by_set: Mapping[str, Mapping[int, float]], spread: str = SEEDS) -> V
     return value
 
 
-def marks(values: Sequence[Value], metric: Metric) -> list[str]:
+def marks(values: Sequence[Value], metric: "Metric") -> list[str]:
     """The marks of values on the same samples, BEST, CLOSE or none.
 
     A row that does not compete has NOTHING here.
