@@ -2,13 +2,13 @@
 
 The prompt is reset before each sample, so an answer depends on the image, the class names, the
 prompt and TPT's own settings, and never on a stream. The file name contains a digest of the
-question, `features/ENCODER/SET.DIGEST.tpt`. Its rows (n, 7) are appended as the answers are
-computed, each with the number of its image and its own checksum.
+question, `features/ENCODER/SET.DIGEST.tpt`. The file is a .npz archive: it says what the answers
+depend on, and zip's checksums tell whether it is damaged.
 """
 
+import contextlib
 import hashlib
 import json
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.folder import ANSWERS, locked
-from zsntta_cli.cache.unfinished import Unfinished
+from zsntta_cli.files import whole_file
 
 _DIGITS = 12  # digits of the question's digest in a file's name
 
@@ -45,33 +45,26 @@ class AnswerFile:
         key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:_DIGITS]
         self.path = features.with_name(f"{features.stem}.{key}{ANSWERS}")
         self.images = images
-        self._of = {"asked": asked, "features": digest, "images": images}
-
-    def _kept(self) -> tuple[Unfinished, Answers]:
-        """The file, and the answers (N, 5) in it; rows that are damaged are none."""
-        file = Unfinished(self.path, self._of, 2 + len(COLUMNS), "float64")
-        rows, answers = np.array(file.rows), unknown(self.images)
-        rows = rows[rows[:, -1] == _checksums(rows[:, :-1])]
-        answers[rows[:, 0].astype(int)] = rows[:, 1:-1]
-        return file, answers
+        self._of = json.dumps({"asked": asked, "features": digest}, sort_keys=True)
 
     def read(self) -> Answers:
-        """Read the answers (N, 5) that exist for these features."""
-        return self._kept()[1]
+        """Read the answers (N, 5) that exist for these features; a damaged file has none."""
+        answers = unknown(self.images)
+        with (
+            contextlib.suppress(Exception),  # of a damaged file zipfile and NumPy raise anything
+            self.path.open("rb") as file,
+            np.load(file) as kept,
+        ):
+            answers = kept["answers"] if str(kept["of"]) == self._of else answers
+        return answers
 
     def save(self, answers: Answers) -> None:
-        """Store those of the answers (N, 5) that no process has stored yet.
+        """Store the answers (N, 5) that are known, beside those that another process has stored.
 
         Raises:
             StoreError: they cannot be written.
         """
         with locked(self.path, lambda _: None):  # for the moment that this takes
-            file, kept = self._kept()
-            new = np.flatnonzero(is_known(answers) & ~is_known(kept))
-            rows = np.column_stack([new, answers[new]])
-            file.append(np.column_stack([rows, _checksums(rows)]))
-
-
-def _checksums(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The CRC-32 of each row, (n,)."""
-    return np.array([zlib.crc32(row.tobytes()) for row in rows], np.float64)
+            every = np.where(is_known(answers)[:, None], answers, self.read())
+            with whole_file(self.path) as temporary, temporary.open("wb") as file:
+                np.savez(file, of=np.array(self._of), answers=every)

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,7 +87,8 @@ def entries(root: Path, encoder_name: str | None) -> list[Path]:
         raise StoreError(f"cannot list features ({first_line(error)}).") from error
 
 
-def _is_feature_file(path: Path) -> bool:
+def is_feature_file(path: Path) -> bool:
+    """Whether an entry has the name of a feature file."""
     return path.suffix == ".h5" and not path.name.startswith(".") and path.is_file()
 
 
@@ -98,7 +98,7 @@ def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None)
     Raises:
         StoreError: a set has no feature file.
     """
-    files = [*filter(_is_feature_file, entries(root, encoder_name))]
+    files = [*filter(is_feature_file, entries(root, encoder_name))]
     cached_names = dict.fromkeys(path.stem for path in files)
     for name in names:
         if name not in cached_names:
@@ -125,7 +125,13 @@ def encoder_names(root: Path, name: str = "", parameters: bool = False) -> list[
 
 def described(root: Path, encoder_name: str) -> "list[Features]":
     """The descriptions of an encoder's feature files, without those that are broken."""
-    return [file.header for file in stored(root, encoder_name) if file.header]
+    from zsntta_cli.cache import store  # listing names, as a shell's completion does, needs no h5py
+
+    found = []
+    for path in find(root, (), encoder_name):
+        with contextlib.suppress(StoreError):
+            found.append(store.read(path, rows=False))
+    return found
 
 
 def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> "list[Features]":
@@ -140,40 +146,3 @@ def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> 
     for other in files:
         check_same(other.path, other.identity, identity)
     return files
-
-
-@dataclass(frozen=True)
-class Stored:
-    """An entry of a features folder: a file, or a folder of parts."""
-
-    path: Path
-    name: str  # of its set, and what it is
-    size: int  # bytes
-    header: "Features | None" = None  # of a feature file that is whole
-    state: str = ""  # of anything else
-
-
-def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
-    """List feature files, unfinished extractions, parts that are not joined, and TPT's answers."""
-    from zsntta_cli.cache import store  # listing names, as a shell's completion does, needs no h5py
-
-    found = []
-    for path in entries(root, encoder_name):
-        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
-            size, is_hidden = path.stat().st_size, path.name.startswith(".")
-            if _is_feature_file(path):
-                header, state = None, ""
-                try:
-                    header = store.read(path, rows=False)
-                except StoreError as error:
-                    state = f"broken: {first_line(error.__cause__ or error)}"
-                found.append(Stored(path, path.stem, size, header, state))
-            elif is_hidden and path.suffix == ROWS:
-                found.append(Stored(path, path.stem[1:], size, state="unfinished"))
-            elif path.suffix == ANSWERS and not is_hidden:
-                found.append(Stored(path, f"{Path(path.stem).stem}, TPT's answers", size))
-            elif path.suffix == PARTS and not path.with_suffix(".h5").exists():
-                sizes = [part.stat().st_size for part in path.glob("[0-9]*.h5")]
-                state = f"{len(sizes)} parts, not joined"
-                found.append(Stored(path, path.stem, sum(sizes), state=state))
-    return sorted(found, key=lambda one: (one.path.parent.name, one.name, one.state))

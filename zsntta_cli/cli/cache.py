@@ -32,11 +32,9 @@ def list_files(
 
     [bold]zsntta cache list[/bold]
     """
-    from zsntta_cli.cache.folder import stored
     from zsntta_cli.report.lists import feature_rows, feature_sheets
 
-    if files := stored(features_dir, encoder):
-        rows = feature_rows(files)
+    if rows := feature_rows(features_dir, encoder):
         listed.put(feature_sheets(rows), rows)
     else:
         _say_nothing(features_dir, encoder)

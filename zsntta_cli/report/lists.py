@@ -9,16 +9,18 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
-from zsntta_cli.cache.folder import Stored, encoder_names
+from zsntta_cli.cache.folder import ANSWERS, PARTS, ROWS, encoder_names, entries, is_feature_file
 from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
-from zsntta_cli.errors import counted, short
+from zsntta_cli.errors import StoreError, counted, first_line, short
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Live, Pair, live
 from zsntta_cli.report.citations import Reference, find_reference
 from zsntta_cli.report.sheet import Row, Sheet, card, list_sheet
@@ -37,20 +39,38 @@ _FEATURES = {
 }  # fmt: skip
 
 
-def feature_rows(files: Sequence[Stored]) -> list[Row]:
-    """A row for each feature file, unfinished extraction, and file of TPT's answers."""
+def feature_rows(root: Path, encoder: str | None) -> list[Row]:
+    """A row for each feature file, unfinished extraction, set in parts, and file of TPT's answers.
+
+    Raises:
+        StoreError: a folder cannot be read.
+    """
     rows: list[Row] = []
-    for file in files:
-        header = file.header
+    for path in entries(root, encoder):
+        name, state, header, files = path.stem, "", None, [path]
+        if is_feature_file(path):
+            try:
+                header = store.read(path, rows=False)
+            except StoreError as error:
+                state = f"broken: {first_line(error.__cause__ or error)}"
+        elif path.suffix == ROWS:
+            name, state = path.stem[1:], "unfinished"
+        elif path.suffix == ANSWERS:
+            name = f"{Path(path.stem).stem}, TPT's answers"
+        elif path.suffix == PARTS and not path.with_suffix(".h5").exists():
+            files = [*path.glob("[0-9]*.h5")]
+            state = f"{len(files)} parts, not joined"
+        else:
+            continue
         rows.append({
-            "encoder": file.path.parent.name, "name": file.name,
+            "encoder": path.parent.name, "name": name,
             "images": len(header) if header else None,
             "classes": (len(header.class_names) or None) if header else None,
-            "templates": list(header.texts) if header else [file.state],
-            "mib": f"{file.size / 2**20:.1f}",
+            "templates": list(header.texts) if header else [state],
+            "mib": f"{sum(file.stat().st_size for file in files) / 2**20:.1f}",
             "created": header.created[:10] if header else "",
         })  # fmt: skip
-    return rows
+    return sorted(rows, key=itemgetter("encoder", "name"))
 
 
 def feature_sheets(rows: Sequence[Row]) -> list[Sheet]:
