@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.npz import ImportPlan, import_features
+from zsntta_cli.cache.npz import import_features
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.datasets.names import WORDS, words_name
+from zsntta_cli.settings import ImportSettings
 
 SAME = 0.98  # cosine of two names that are one: spelled otherwise, or with a space
 
@@ -47,8 +48,9 @@ def imported(given: argparse.Namespace) -> dict[str, Features]:
             continue
         name = re.sub(r"-(val|test)$", "", path.stem)
         text = path.with_name(f"text-{name.partition('-')[0]}.npz")
-        plan = ImportPlan(name, path, None, None, text if text.exists() else None, given.encoder)
-        found[name] = import_features(plan, given.features_dir, print)
+        text = text if text.exists() else None
+        what = ImportSettings(features=path, text=text, encoder=given.encoder)
+        found[name] = import_features(name, what, given.features_dir, print)
         print(f"{name}: {len(found[name]):,} images, {len(found[name].class_names)} classes")
     return found
 

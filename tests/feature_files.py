@@ -8,10 +8,11 @@ import numpy as np
 from made import refused
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.npz import ImportPlan, import_features
+from zsntta_cli.cache.npz import import_features
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
+from zsntta_cli.settings import ImportSettings
 
 PETS = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float16)
 LABELS = np.array([0, 1, 0, -1, 1, 0], np.int32)
@@ -71,7 +72,8 @@ def reseal(file):
 def imported(features, name="pets", root="features", **plan):
     """Import features that were made elsewhere: what was written, and what was noted."""
     notes = []
-    new = import_features(ImportPlan(name, Path(features), **plan), Path(root), notes.append)
+    what = ImportSettings(features=Path(features), **plan)
+    new = import_features(name, what, Path(root), notes.append)
     return store.read(new.path), " ".join(notes)
 
 

@@ -86,11 +86,10 @@ def test_precisions(given, stored):
     assert np.array_equal(features.image_features, RAW)
 
 
-@pytest.mark.parametrize("half", ["float16", "bfloat16"])
-def test_halves_of_torch(half):
-    save_tensors({"features": torch.tensor(RAW).to(getattr(torch, half))}, "f.safetensors")
+def test_bfloat16_of_torch():
+    save_tensors({"features": torch.tensor(RAW).bfloat16()}, "f.safetensors")
     taken, _ = imported("f.safetensors")
-    assert taken.image_features.dtype == ("float16" if half == "float16" else "float32")
+    assert taken.image_features.dtype == "float32"
     assert np.array_equal(taken.image_features, RAW)
 
 
@@ -149,16 +148,12 @@ def changed(key, index, value):
 MISFITS = [
     ({"features": RAW[0]}, "'image_features' is float32 (3,), must be floating-point numbers (N,"),
     ({"features": RAW[:0]}, "must hold 'image_features'"),
-    ({"features": LABELS[:, None]}, "is int64 (4, 1)"),
     (changed("features", (2, 1), np.nan), "1 features are not finite (the first in row 2)"),
     ({"features": RAW.astype(float) * 1e60}, "4 features are not finite (the first in row 0)"),
     (changed("features", 1, 0), "1 features are zero (the first in row 1)"),
     ({"labels": LABELS[:3]}, "'labels' is int64 (3,), must be whole numbers (4)"),
-    ({"labels": np.eye(4, dtype=int)}, "is int64 (4, 4), must be whole numbers (4)."),
     ({"labels": LABELS.astype(float)}, "is float64 (4,), must be whole numbers (4)."),
     ({"labels": LABELS - 2}, "labels are -2 to 0, must count from 0 to 2, or be -1"),
-    ({"labels": LABELS + 1}, "labels are 1 to 3"),
-    ({"class_names": np.array(["a", "", "c"])}, "'class_names' must be texts of one line each"),
     ({"class_names": np.array(["a", "\x1b[2J", "c"])}, "of one line each"),
     ({"class_names": np.array(["a", "\ud800", "c"])}, "of one line each"),
     ({"class_names": np.arange(3)}, "'class_names' is int64 (3,), must be texts"),
@@ -188,23 +183,19 @@ def test_a_file_without_what_is_asked_of_it():
 
 
 @pytest.mark.parametrize(
-    ("plan", "part"),
-    [({"encoder": "a/b"}, "encoder is 'a/b'"), ({"name": "n" * 201}, "must be a valid file name"),
-     ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
-     ({"name": "noise-pink"}, "one of: noise-gaussian"), ({"name": "words-x"}, "must be a data"),
-     ({"name": "noise-poisson", "labels": Path("all.npz")}, "omit labels, class names and text")],
+    ("plan", "part", "error"),
+    [({"encoder": "a/b"}, "encoder is 'a/b'", SettingsError),
+     ({"name": "n" * 201}, "must be a valid file name", SettingsError),
+     ({"prompt": "a photo"}, "prompt 'a photo' is neither", SettingsError),
+     ({"name": "noise-pink"}, "one of: noise-gaussian", SettingsError),
+     ({"name": "words-x"}, "must be a data", SettingsError),
+     ({"name": "noise-poisson", "labels": Path("all.npz")}, "omit labels", SettingsError),
+     ({"logit_scale": -4.6}, "its logit scale is -4.6, must be above 0", StoreError),
+     ({"logit_scale": np.inf}, "its logit scale is inf", StoreError),
+     ({"logit_bias": np.nan}, "bias is nan", StoreError)],
 )  # fmt: skip
-def test_options_out_of_range(plan, part):
-    not_imported(part, error=SettingsError, features=whole(), **plan)
-
-
-@pytest.mark.parametrize(
-    ("plan", "part"),
-    [({"logit_scale": -4.6}, "its logit scale is -4.6, must be above 0"),
-     ({"logit_scale": np.inf}, "its logit scale is inf"), ({"logit_bias": np.nan}, "bias is nan")],
-)  # fmt: skip
-def test_scales_that_cannot_be(plan, part):
-    not_imported(part, features=whole(), **plan)
+def test_options_out_of_range(plan, part, error):
+    not_imported(part, error=error, features=whole(), **plan)
 
 
 # --- files that are damaged, hostile, or no such files

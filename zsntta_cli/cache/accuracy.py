@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.identity import IMPORTED
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import DATASET
+from zsntta_cli.settings import IMPORTED
 from zsntta_cli.settings.prompts import templates_of
 
 _MOST = 1.0  # points

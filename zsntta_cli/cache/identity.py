@@ -18,7 +18,6 @@ SAME_ENCODER = (
     "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
     "logit_scale", "logit_bias",
 )  # fmt: skip
-IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
 # Encoders of which it is known by how many nats a fitting text stands above any other: those of
 # OpenAI's training, in batches of 32,768 (docs/detector.md).
 _OPENAI, _LEVEL_KNOWN = "openai", ("ViT-B-32", "ViT-B-16", "ViT-L-14", "ViT-L-14-336")

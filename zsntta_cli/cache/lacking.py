@@ -10,11 +10,10 @@ from pathlib import Path
 from shlex import join, quote
 
 from zsntta_cli.cache.folder import described, encoder_names
-from zsntta_cli.cache.identity import IMPORTED
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import StoreError, ZsnttaError, first_of, near, short
-from zsntta_cli.settings import FEATURES, EncoderChoice, known_folders
+from zsntta_cli.settings import FEATURES, IMPORTED, EncoderChoice, known_folders
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
 
 _CACHED = 6  # of the sets that there are in place of one that is missing

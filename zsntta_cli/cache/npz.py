@@ -12,7 +12,6 @@ import json
 import pickle
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import described, feature_path, find, locked
 from zsntta_cli.cache.identity import (
-    IMPORTED,
     SAME_ENCODER,
     UNIT_TOLERANCE,
     check_same,
@@ -36,7 +34,7 @@ from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, NOISE, SetName, noise_name
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target, whole_file
-from zsntta_cli.settings import NOISE_TYPES
+from zsntta_cli.settings import IMPORTED, NOISE_TYPES, ImportSettings
 from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import prompt_template
 
@@ -104,32 +102,7 @@ def _array(value: Any) -> Array:
     return array  # NumPy has no bfloat16
 
 
-@dataclass(frozen=True)
-class ImportPlan:
-    """The files to import, and the names of the resulting set and encoder."""
-
-    name: str
-    features: Path
-    labels: Path | None = None
-    class_names: Path | None = None
-    text: Path | None = None
-    encoder: str = IMPORTED
-    logit_scale: float | None = None  # already exponentiated; None: an export's own, or CLIP's
-    normalized: bool | None = None  # None: the norms decide
-    prompt: str | None = None  # of the text features; None: the set's default
-    overwrite: bool = False
-    logit_bias: float | None = None  # of a sigmoid model
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """The files, each by the name of its array."""
-        files = {
-            _ROWS: self.features, _TEXT: self.text, _LABELS: self.labels, _NAMES: self.class_names
-        }  # fmt: skip
-        return {key: file for key, file in files.items() if file}
-
-
-def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
+def import_features(name: str, what: ImportSettings, root: Path, note: Note) -> Features:
     """Check features made elsewhere, and write them as an extraction does.
 
     `note` receives each observation.
@@ -141,15 +114,15 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     """
     pools = [noise_name(noise) for noise in NOISE_TYPES]
     check(
-        plan.name in pools or SetName.parse(plan.name).kind == DATASET,
-        f"name is '{plan.name}', must be a data set name or one of: {', '.join(pools)}.",
+        name in pools or SetName.parse(name).kind == DATASET,
+        f"name is '{name}', must be a data set name or one of: {', '.join(pools)}.",
     )
     check(
-        plan.name not in pools or len(plan.files) == 1,
-        f"'{plan.name}' is a noise pool: omit labels, class names and text.",
+        name not in pools or not (what.labels or what.class_names or what.text),
+        f"'{name}' is a noise pool: omit labels, class names and text.",
     )
-    path, held = feature_path(root, plan.encoder, plan.name), _gathered(plan.files)
-    if plan.name in pools:
+    path, held = feature_path(root, what.encoder, name), _gathered(what)
+    if name in pools:
         held = {key: held[key] for key in (_ROWS, _IDS, _UNIT, _ENCODER) if key in held}
     rows = _checked(held, _ROWS, ("N", "D"))
     count, dim = rows.shape
@@ -157,7 +130,7 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
     names, texts = _lines(held, _NAMES, "C") if _NAMES in held else (), dict[str, Text]()
     if _TEXT in held:
-        text = _text(plan, held, (len(names) or "C", dim))
+        text = _text(name, what, held, (len(names) or "C", dim))
         texts[text.template] = text
         if not names:
             names = tuple(f"class {i}" for i in range(len(text.features)))
@@ -167,22 +140,22 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
         generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
         said = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
         [of_words] = _lines({_GENERIC_SOURCE: said}, _GENERIC_SOURCE, 1)
-    if _LABELS not in held and plan.name not in pools:
+    if _LABELS not in held and name not in pools:
         note("no labels: it can only be an OOD set")
-    norms, is_unit = row_norms(rows), plan.normalized
+    norms, is_unit = row_norms(rows), what.normalized
     if is_unit is None:
         is_unit = bool(np.all(held.get(_UNIT, abs(norms - 1) <= UNIT_TOLERANCE)))
     kind = "normalised" if is_unit else "raw"
     note(f"norms are {norms.min():.4g} to {norms.max():.4g}: taken as {kind} features")
     new = Features(
-        path, NOISE if plan.name in pools else DATASET, plan.name, _identity(plan, held, note),
-        {"images": count, "imported": [file.name for file in plan.files.values()]},
+        path, NOISE if name in pools else DATASET, name, _identity(what, held, note),
+        {"images": count, "imported": [file.name for file in _files(what).values()]},
         rows, _labels(held, count, len(names)), names, texts, generic, of_words, is_unit,
         machine_facts(),
     )  # fmt: skip
     if wrong := [*faults(new, every_row=True)]:
-        raise StoreError(f"{plan.features} cannot be used: {'; '.join(wrong)}.")
-    for other in described(root, plan.encoder):
+        raise StoreError(f"{what.features} cannot be used: {'; '.join(wrong)}.")
+    for other in described(root, what.encoder):
         if other.path != path:
             check_same(
                 other.path, {**other.identity, "dims": other.dim},
@@ -190,21 +163,29 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
                 then="name this encoder with --encoder NAME, or give the same --logit-scale",
             )  # fmt: skip
     with locked(path, note):
-        if path.exists() and not plan.overwrite:
+        if path.exists() and not what.overwrite:
             raise StoreError(
                 f"{path} already exists: --overwrite replaces it, --encoder NAME writes elsewhere."
             )
         return store.write(new, _lines(held, _IDS, count) if _IDS in held else numbered(count))
 
 
-def _gathered(files: Mapping[str, Path]) -> dict[str, Array]:
-    """The arrays of files under the names of an export; empty ones are skipped.
+def _files(what: ImportSettings) -> dict[str, Path]:
+    """The files to import, each by the name of its array."""
+    files = {
+        _ROWS: what.features, _TEXT: what.text, _LABELS: what.labels, _NAMES: what.class_names
+    }  # fmt: skip
+    return {key: file for key, file in files.items() if file}
+
+
+def _gathered(what: ImportSettings) -> dict[str, Array]:
+    """The arrays of all files under the names of an export; empty ones are skipped.
 
     Raises:
         StoreError: a file cannot be read, or lacks the array for which it is given.
     """
     gathered: dict[str, Array] = {}
-    for wanted, file in files.items():
+    for wanted, file in _files(what).items():
         arrays = read_arrays(file).items()
         held = {_ALSO.get(key, key or wanted): array for key, array in arrays if array.size}
         if wanted not in held:
@@ -245,11 +226,11 @@ def _lines(held: Arrays, key: str, count: int | str) -> tuple[str, ...]:
     return texts
 
 
-def _text(plan: ImportPlan, held: Arrays, shape: tuple[int | str, ...]) -> Text:
-    """The text features (C, D) of the plan's prompt, the set's own or an export's, at norm 1."""
-    template = prompt_template(plan.prompt or datasets.default_prompt(plan.name))
+def _text(name: str, what: ImportSettings, held: Arrays, shape: tuple[int | str, ...]) -> Text:
+    """The text features (C, D) of the given prompt, the set's or an export's, at norm 1."""
+    template = prompt_template(what.prompt or datasets.default_prompt(name))
     templates = _lines(held, _TEMPLATES, "T") if _TEMPLATES in held else (template,)
-    template = template if plan.prompt or template in templates else templates[0]
+    template = template if what.prompt or template in templates else templates[0]
     place = templates.index(template) if template in templates else 0
     rows = _checked(held, _text_key(place), shape)
     norms = row_norms(rows)
@@ -271,23 +252,23 @@ def _labels(held: Arrays, count: int, classes: int) -> NDArray[np.int32]:
     return labels.astype(np.int32)
 
 
-def _identity(plan: ImportPlan, held: Arrays, note: Note) -> dict[str, Any]:
+def _identity(what: ImportSettings, held: Arrays, note: Note) -> dict[str, Any]:
     """The encoder's identity: that of an export, or one with the keys of an extraction's."""
-    scales = {"logit_scale": plan.logit_scale, "logit_bias": plan.logit_bias}
+    scales = {"logit_scale": what.logit_scale, "logit_bias": what.logit_bias}
     given = {key: value for key, value in scales.items() if value is not None}
     if _ENCODER in held:
         try:
             said = dict(json.loads(str(held[_ENCODER])).items())
         except (ValueError, AttributeError, RecursionError) as error:
             raise StoreError(
-                f"{plan.features}: its 'encoder' is not a JSON object: export it again."
+                f"{what.features}: its 'encoder' is not a JSON object: export it again."
             ) from error
-        note(f"{plan.features.name} names its encoder: {short(str(said.get('model')))}")
+        note(f"{what.features.name} names its encoder: {short(str(said.get('model')))}")
         return {**said, **given}
     unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
-    sigmoid = {} if plan.logit_bias is None else {"loss": "sigmoid"}
+    sigmoid = {} if what.logit_bias is None else {"loss": "sigmoid"}
     return {
-        "model": plan.encoder, "pretrained": IMPORTED, **dict.fromkeys(unknown),
+        "model": what.encoder, "pretrained": IMPORTED, **dict.fromkeys(unknown),
         "logit_scale": _SCALE, "versions": {"zsntta": __version__}, **sigmoid, **given,
     }  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Rows appended to a file, so that a stopped run can resume: features, words, TPT's answers.
+"""Rows appended to a file, so that a stopped run can resume: image features, and features of words.
 
-`FILE.json` describes what the rows depend on. Rows that depend on anything else are made again,
+Before the rows the file says what they depend on. Rows that depend on anything else are made again,
 never mixed in. An incomplete row, which a kill may leave at the end, is cut off.
 """
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from zsntta_cli.files import sync, write_whole, writing
 
 KEPT = 4  # batches that are written at a time: a killed run loses at most these
+_ALIGNED = 64  # bytes: the place of the rows in the file is a multiple
 
 
 class Unfinished:
@@ -25,15 +26,16 @@ class Unfinished:
 
         `of` is everything that they depend on.
         """
+        head = json.dumps({**of, "width": width, "dtype": dtype}, sort_keys=True).encode()
+        self._head = head + b" " * (-len(head) % _ALIGNED)
         self._file, self._width, self._dtype = file, width, np.dtype(dtype)
         self._row = width * self._dtype.itemsize  # bytes
-        self._of = json.dumps({**of, "width": width, "dtype": dtype}, sort_keys=True).encode()
-        said = said_of(file)
-        with writing(file):
-            size = file.stat().st_size if file.exists() else 0
-            self._is_begun = said.exists() and said.read_bytes() == self._of
-        self.done = size // self._row if self._is_begun else 0
-        self.has_others = size > 0 and not self._is_begun
+        size, start = 0, b""
+        if file.exists():
+            with writing(file), file.open("rb") as begun:
+                size, start = file.stat().st_size, begun.read(len(self._head))
+        self._is_begun, self.has_others = start == self._head, start not in (b"", self._head)
+        self.done = (size - len(self._head)) // self._row if self._is_begun else 0
 
     def append(self, rows: NDArray[np.floating]) -> None:
         """Write rows (n, D) after the valid ones, replacing anything else.
@@ -43,11 +45,10 @@ class Unfinished:
         """
         with writing(self._file):
             if not self._is_begun:
-                discard(self._file)
-                write_whole(said_of(self._file), self._of)
+                write_whole(self._file, self._head)
                 self._is_begun = True
             with self._file.open("ab") as file:
-                file.truncate(self.done * self._row)
+                file.truncate(len(self._head) + self.done * self._row)
                 file.write(np.ascontiguousarray(rows, self._dtype).tobytes())
             sync(self._file)
         self.done += len(rows)
@@ -75,16 +76,4 @@ class Unfinished:
         shape = self.done, self._width
         if not self.done:
             return np.empty(shape, self._dtype)
-        return np.memmap(self._file, self._dtype, "r", shape=shape)
-
-
-def said_of(file: Path) -> Path:
-    """The file that describes what the rows in `file` depend on."""
-    return file.with_name(f"{file.name}.json")
-
-
-def discard(file: Path) -> None:
-    """Remove rows and their description, if they exist."""
-    with writing(file):
-        file.unlink(missing_ok=True)
-        said_of(file).unlink(missing_ok=True)
+        return np.memmap(self._file, self._dtype, "r", len(self._head), shape)

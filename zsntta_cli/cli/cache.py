@@ -13,13 +13,13 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import TableOutput, form_of, is_stream
 from zsntta_cli.errors import StoreError, counted
+from zsntta_cli.settings import ImportSettings
 
 _NOTHING_CACHED = (
     "type zsntta demo, zsntta extract --dataset cifar10, "
     "or zsntta cache import NAME --features FILE"
 )
 _SETS = "Sets. [all]"
-_OVERWRITE = option(False, "Overwrite an existing file.")
 _WITHOUT_IDS = "--without-ids"
 app = group("List, check, split, import, export and share features.")
 
@@ -169,22 +169,8 @@ def join(
 @command(app, "import")
 def import_(
     name: str = argument(..., "Name of the set."),
-    features: Path = option(..., "File of features: .npz, .npy, .pt or .safetensors."),
-    labels: Path | None = option(None, "File of labels, in one of these formats."),
-    class_names: Path | None = option(None, "File of class names: .npz or .npy with strings."),
-    text: Path | None = option(None, "File of the text features of the classes."),
-    encoder: str = option(
-        "imported", "Name for the encoder. All sets under one name must come from one encoder."
-    ),
-    logit_scale: float | None = option(
-        None, "Logit scale of the encoder, exponentiated. [the file's, or 100]"
-    ),
-    logit_bias: float | None = option(
-        None, "Logit bias of a sigmoid model (SigLIP), about -13. [none]"
-    ),
-    normalized: bool | None = option(None, "Whether features have norm 1. [detected]"),
-    prompt: str | None = option(None, "Template of the text features. [the set's]"),
-    overwrite: bool = _OVERWRITE,
+    *,
+    what: ImportSettings,
     features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Import features made elsewhere; nothing is ever unpickled.
@@ -192,15 +178,11 @@ def import_(
     [bold]zsntta cache import mine --features features.npz[/bold]
     """
     from zsntta_cli.cache.accuracy import accuracy_lines
-    from zsntta_cli.cache.npz import ImportPlan, import_features
+    from zsntta_cli.cache.npz import import_features
     from zsntta_cli.progress import ConsoleReporter
 
-    plan = ImportPlan(
-        name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
-        overwrite, logit_bias,
-    )  # fmt: skip
     note = ConsoleReporter().note
-    new = import_features(plan, features_dir, lambda line: note(f"note: {name}: {line}"))
+    new = import_features(name, what, features_dir, lambda line: note(f"note: {name}: {line}"))
     say(
         f"{new.path}: {len(new):,} features of {new.dim} dimensions, {len(new.class_names)} "
         f"class names, {'text features' if new.texts else 'no text features'}"
@@ -215,7 +197,7 @@ def export(
     output: Path | None = option(None, "File to write. [SET.npz]", metavar="FILE.npz"),
     encoder: str | None = ENCODER,
     without_ids: bool = option(False, "Omit the sample ids, which are file names.", _WITHOUT_IDS),
-    overwrite: bool = _OVERWRITE,
+    overwrite: bool = option(False, "Overwrite an existing file."),
     features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Write cached features as .npz, for other tools.

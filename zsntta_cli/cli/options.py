@@ -107,7 +107,10 @@ def _of_setting(
     elif few:
         rules = {"metavar": few, **rules}
     about += "" if about.endswith("…") else "."
-    flags = [f"--{option_name(field)}"] if field.default is not True else []  # has a --no-
+    if field.metadata["shown"] and not shown:
+        shown = f" [{field.metadata['shown']}]"
+    has_no = value_type(field)[0] is bool and field.default is not False  # a flag --no-NAME, too
+    flags = [] if has_no else [f"--{option_name(field)}"]
     return option(default, about + shown, *flags, **rules)
 
 

@@ -34,7 +34,7 @@ from zsntta_cli.cache.folder import (
 from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
 from zsntta_cli.cache.parts import part_path, part_rows
 from zsntta_cli.cache.store import Features, Text
-from zsntta_cli.cache.unfinished import Unfinished, discard
+from zsntta_cli.cache.unfinished import Unfinished
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, pick_rows
 from zsntta_cli.datasets.names import (
@@ -142,7 +142,7 @@ class Extractor:
         with self._writing(path):
             if (there := self._there(path, images)) is None:
                 return self._encode(path, DATASET, images, templates, part)
-            discard(_rows_path(path))
+            _rows_path(path).unlink(missing_ok=True)
             return self._result(there if part else self._with_texts(there, templates))
 
     def noise(self, noise_type: str, count: int) -> Extracted:
@@ -202,7 +202,7 @@ class Extractor:
                     )  # fmt: skip
                 there = replace(there, texts={**there.texts, template: text})
                 store.write(there, ())
-            discard(_rows_path(path))
+            _rows_path(path).unlink(missing_ok=True)
             assert there is not None, "a list is embedded under one template or more"
             return self._result(there, encoded, time.monotonic() - started)
 
@@ -370,7 +370,7 @@ class Extractor:
             machine=machine_facts(ENCODING, gpu=encoder.gpu, batch_size=size),
         )  # fmt: skip
         new = store.write(new, list(itertools.compress(chosen.sample_ids, readable)))
-        discard(_rows_path(path))
+        _rows_path(path).unlink(missing_ok=True)
         return self._result(new, len(chosen) - done, time.monotonic() - started, skipped)
 
     def _rows(self, images: ImageSet, first: int) -> Iterator[NDArray[np.floating]]:

@@ -18,6 +18,7 @@ from zsntta_cli.errors import SettingsError, short, unknown
 from zsntta_cli.settings.options import Range, Settings, option, option_name
 
 TINY, OPENAI = "tiny", "openai"
+IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
 RANDOM_WEIGHTS = "none"
 FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float16
 PRECISIONS = (FP32, "fp16", "bf16", AMP)
@@ -146,6 +147,28 @@ class ExtractSettings(MachineSettings):
         FLOAT16, "Type of the features in the file. float32 takes twice the space.", choices=STORES
     )
     features_dir: Path = option(FEATURES, "Folder of the feature files.")  # noqa: RUF009
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportSettings(Settings):
+    """The files of features made elsewhere, and what is known of their encoder."""
+
+    panel = "What to import"
+
+    features: Path = option(..., "File of features: .npz, .npy, .pt or .safetensors.")  # noqa: RUF009
+    labels: Path | None = option(None, "File of labels, in one of these formats.")  # noqa: RUF009
+    class_names: Path | None = option(None, "File of class names: .npz or .npy with strings.")  # noqa: RUF009
+    text: Path | None = option(None, "File of the text features of the classes.")  # noqa: RUF009
+    encoder: str = option(
+        IMPORTED, "Name for the encoder. All sets under one name must come from one encoder."
+    )
+    logit_scale: float | None = option(
+        None, "Logit scale of the encoder, exponentiated.", shown="the file's, or 100"
+    )
+    logit_bias: float | None = option(None, "Logit bias of a sigmoid model (SigLIP), about -13.")
+    normalized: bool | None = option(None, "Whether features have norm 1.", shown="detected")
+    prompt: str | None = option(None, "Template of the text features.", shown="the set's")
+    overwrite: bool = option(False, "Overwrite an existing file.")
 
 
 @dataclass(frozen=True)
