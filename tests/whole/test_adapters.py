@@ -1,4 +1,4 @@
-"""The adapters of examples/adapters: on river and pytorch-ood where they are, else on stand-ins."""
+"""The adapters of examples/adapters; without river and pytorch-ood on stand-ins."""
 
 import importlib.util
 import runpy
@@ -66,3 +66,11 @@ def test_pytorch_oods_adapter_scores_and_learns_as_the_detector_does(monkeypatch
         np.testing.assert_allclose(scores, online.predict(ROWS).margin, atol=1e-6)
     assert_finds((scores > 0).numpy(), NOISE)
     assert model.fit_features(x[:5], x[:5]).detector.seen == len(x) + 5, "asking teaches nothing"
+
+
+def test_scikit_learns_adapter_fits_as_the_detector_does():
+    make = runpy.run_path(str(ADAPTERS / "sklearn_noise.py"))["NoiseEstimator"]
+    found, online = make(TEXT, 20.0).fit_predict(ROWS), Detector(TEXT, 20.0)
+    online.decide_all(ROWS, learn=True)
+    np.testing.assert_array_equal(found == -1, online.predict(ROWS).flagged)
+    assert_finds(found == -1, NOISE)
