@@ -67,16 +67,17 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
     cases: dict[tuple[str, str], RunNote] = {}
     for note in sorted(notes, key=attrgetter("weight", "text")):
         cases[note.kind, note.about] = note
-    texts, on_sets = list[str](), {kind: list[RunNote]() for kind in _OF_SETS}
+    texts, on_sets = list[str](), dict[str, list[RunNote]]()
     for (kind, _), note in sorted(cases.items()):
         if kind in _OF_SETS:
-            on_sets[kind].append(note)
+            on_sets.setdefault(kind, []).append(note)
         elif kind not in without:
             texts.append(note.text)
-    for kind, (sentence, part) in _OF_SETS.items():
-        several = ", ".join(part.format(note=note) for note in on_sets[kind])
-        alone = [note.text for note in on_sets[kind]]
-        texts += [sentence.format(several)] if len(alone) > 1 else alone
+    for kind, notes_on_sets in on_sets.items():
+        text, (sentence, part) = notes_on_sets[0].text, _OF_SETS[kind]
+        if len(notes_on_sets) > 1:
+            text = sentence.format(", ".join(part.format(note=note) for note in notes_on_sets))
+        texts.append(text)
     return texts
 
 

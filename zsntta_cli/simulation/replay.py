@@ -85,12 +85,15 @@ class Replay:
         """
         run, made = self.sources.run, self.made
         counts = np.bincount(self.stream.kind, minlength=len(KINDS)).tolist()
-        times = {file.name: counts[kind] / len(file) for kind, file in self.sources.files.items()}
+        repeated = {}
+        for kind, file in self.sources.files.items():
+            if counts[kind] > len(file):
+                repeated[file.name] = round(counts[kind] / len(file), 3)
         return Record(
             settings=run,
             **measure(self.judged),
             counts=dict(zip(KINDS, counts, strict=True)),
-            repeated={name: round(shown, 3) for name, shown in times.items() if shown > 1},
+            repeated=repeated,
             digests=self.sources.digests(),
             seconds=made.seconds,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -151,11 +154,12 @@ def curves_of(replay: Replay) -> dict[str, Any]:
             curves["gradients"] = {"item": steps.tolist(), **norms}
     names = replay.sources.id_set.class_names
     if len(names) <= MOST_CLASSES:
-        counts = class_counts(judged, len(names))._asdict()
-        curves["classes"] = {"names": [*names]} | {
-            name: counts[name][:-1].tolist()
-            for name in ("images", "right", "noise", "confused_with") if counts[name] is not None
-        }  # fmt: skip
+        counts = class_counts(judged, len(names))
+        of_classes: dict[str, list[Any]] = {"names": [*names]}
+        for name in ("images", "right", "noise", "confused_with"):
+            if (of_class := getattr(counts, name)) is not None:
+                of_classes[name] = of_class[:-1].tolist()
+        curves["classes"] = of_classes
     return curves
 
 
@@ -167,8 +171,12 @@ def _histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> dict[s
     elif low == high:
         high = low + 1
     cells = ((values - low) * (BINS / (high - low))).astype(np.int64).clip(0, BINS - 1)
-    of_id, of_ood = (np.bincount(cells[mask], minlength=BINS).tolist() for mask in (is_id, ~is_id))
-    return {"low": round(low, 6), "high": round(high, 6), "id": of_id, "ood": of_ood}
+    of_id, of_ood = (
+        np.bincount(cells[is_id], minlength=BINS),
+        np.bincount(cells[~is_id], minlength=BINS),
+    )
+    bounds = {"low": round(low, 6), "high": round(high, 6)}
+    return {**bounds, "id": of_id.tolist(), "ood": of_ood.tolist()}
 
 
 def _plain(values: NDArray[np.floating], digits: int) -> list[float | None]:

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -69,9 +69,10 @@ class RunSettings:
 
     def plain(self) -> dict[str, Any]:
         """The settings as plain values, as a record has them; it has the preset by itself."""
-        plain = {**vars(self), "options": self.options.values()}
+        groups = {"stream": dict(vars(self.stream)), "threshold": dict(vars(self.threshold))}
+        plain = {**vars(self), **groups, "options": self.options.values()}
         del plain["preset"]
-        return plain | {group: dict(vars(plain[group])) for group in ("stream", "threshold")}
+        return plain
 
     @staticmethod
     def of(plain: Mapping[str, Any]) -> "RunSettings":
@@ -97,7 +98,7 @@ class RunSettings:
                     f"{short(ascii(unknown))} is not a setting of {group}: another version made "
                     f"this, so run it again."
                 )
-            groups[group] = _made(maker, values)
+            groups[group] = _made(maker, fields, values)
         sets = plain["encoder"], plain["id_set"], plain.get("ood_set")
         return RunSettings(method, *sets, cached_prompt(plain["prompt"]), **groups)
 
@@ -114,7 +115,8 @@ def _groups(method: str) -> dict[str, tuple[Callable[..., Any], Mapping[str, "Fi
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    return {name: one for _, fields in _groups(method).values() for name, one in fields.items()}
+    own = METHODS[method].fields()
+    return {**fields_of(StreamSettings), **fields_of(ThresholdSettings), **own}
 
 
 def setting_names() -> tuple[str, ...]:
@@ -157,10 +159,9 @@ def build_run(
     family = chosen.imagenet if name.family == IMAGENET else {}
     of_set = _OFFICIAL_OF_SETS.get(name.base, {}) if preset == "official" else {}
     flat = {**chosen.defaults, **family, **preset_values(preset, method), **of_set, **values}
-    groups = {
-        group: _made(maker, {name: flat[name] for name in fields if name in flat})
-        for group, (maker, fields) in _groups(method).items()
-    }
+    groups = {}
+    for group, (maker, fields) in _groups(method).items():
+        groups[group] = _made(maker, fields, flat)
     ood_set = ood_set if groups["stream"].ratio else None  # a clean stream has none
     return RunSettings(method, encoder, id_set, ood_set, prompt, **groups, preset=preset)
 
@@ -187,8 +188,12 @@ def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]
     return build_run(method, "", id_set, None, "", preset).flat()
 
 
-def _made(maker: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """A group of settings, which is checked once: thousands of runs share few groups."""
+def _made(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
+    """A group of settings from the fields that have a value.
+
+    It is checked once: thousands of runs share few groups.
+    """
+    values = {name: flat[name] for name in fields if name in flat}
     try:
         return _checked(maker, **values)
     except TypeError:  # a value that cannot be hashed is wrong, which a call without a cache says
@@ -206,11 +211,11 @@ def revision(method: str) -> str | None:
     For a method from a user's script, digits of the script's SHA-256 follow; it is None if no file
     has the source, so that nothing can be kept.
     """
-    digests = source_digests(method)
-    if own_code(method) and not digests:
-        return None
-    digits = sorted(digest[:16] for digest in digests.values())
-    return "+".join([f"{RULES}.{METHODS[method].revision}", *digits])
+    numbers = f"{RULES}.{METHODS[method].revision}"
+    if not own_code(method):
+        return numbers
+    digits = sorted(digest[:16] for digest in source_digests(method).values())
+    return "+".join([numbers, *digits]) if digits else None
 
 
 def source_digests(method: str) -> Mapping[str, str]:
@@ -218,7 +223,8 @@ def source_digests(method: str) -> Mapping[str, str]:
 
     It is empty for a method of this package, and if no file has the source.
     """
-    return _digests(own_code(method))
+    classes = own_code(method)
+    return _digests(classes) if classes else {}
 
 
 @functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs

@@ -9,6 +9,7 @@ import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +94,12 @@ class Sources:
         how = [id_set.texts[prompt].digest, repr(float(model["logit_scale"])), id_set.normalized]
         if model.get("logit_bias") is not None:
             how.append(repr(float(model["logit_bias"])))
-        digests = {file.name: file.digest for file in self.files.values()}
-        digests[f"text/{self.run.id_set}"] = _sha256(" ".join(map(str, how)).encode())
+        digests = dict(map(attrgetter("name", "digest"), self.files.values()))
+        text = " ".join(map(str, how)).encode()
+        digests[f"text/{self.run.id_set}"] = hashlib.sha256(text).hexdigest()
         for kind, file in self.files.items():
             if kind != ID and file.normalized:
-                digests[f"norm/{file.name}"] = _sha256(b"normalized")
+                digests[f"norm/{file.name}"] = hashlib.sha256(b"normalized").hexdigest()
         if self.listed:
             digests[f"{ITEMS}/{self.run.ood_set}"] = self.listed.digest
         if self.more:
@@ -106,8 +108,12 @@ class Sources:
 
     def origins(self) -> dict[str, dict[str, Any]]:
         """The origins of the features of all sets that a run reads, by the files' names."""
-        prompts = [(f, self.run.prompt if f is self.id_set else "") for f in self.files.values()]
-        return {file.name: origin_of(file, prompt) for file, prompt in (*prompts, *self.words)}
+        origins = {}
+        for kind, file in self.files.items():
+            origins[file.name] = origin_of(file, self.run.prompt if kind == ID else "")
+        for file, prompt in self.words:
+            origins[file.name] = origin_of(file, prompt)
+        return origins
 
 
 class Library:
@@ -152,18 +158,21 @@ class Library:
             check_same(file.path, file.identity, id_set.identity, then=then)
         text = self.text(encoder, run.prompt, run.id_set)
         _check_fits(run, id_set)
-        method = METHODS[run.method]
+        method, more, words = METHODS[run.method], None, tuple[tuple[Features, str], ...]()
         if method.needs == NEEDS_WORDS:
             prompts, beside = self._word_prompts(run)
             lists = tuple((words_name(name), prompt) for name, prompt in prompts.items())
             more = self._whole._words(encoder, lists, run.id_set, beside)
             words = tuple((self.read(encoder, name), prompt) for name, prompt in lists)
-            return Sources(run, files, listed, more, words)
-        if method.needs == NO_TEXT:
+        elif method.needs == NO_TEXT:
             shape = len(id_set.class_names), text.shape[1]
             more = MoreText(more_text=_read_no_text(run.flat()["no_text"], shape))
-            return Sources(run, files, listed, more)
-        return Sources(run, files, listed, _generic_of(run, id_set))
+        # Classes made from photos have another distance to texts than texts have to each other.
+        elif method.reads_generic and id_set.texts[run.prompt].logit_scale is None:
+            is_known = is_level_known(id_set.identity)
+            if is_known or id_set.generic is not None:
+                more = MoreText(generic=id_set.generic, is_level_known=is_known)
+        return Sources(run, files, listed, more, words)
 
     def look(self, run: RunSettings) -> dict[str, str] | ZsnttaError:
         """The digests of a run, or the error that it would fail with."""
@@ -235,10 +244,6 @@ class Library:
         return replace(store.read(path, self._rows), name=name)  # of a copy that was renamed
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 def _check_fits(run: RunSettings, id_set: Features) -> None:
     """Refuse a method or a score that an ID set's classes, or its prompt, do not suit."""
     name, method = run.method, METHODS[run.method]
@@ -258,19 +263,6 @@ def _check_fits(run: RunSettings, id_set: Features) -> None:
             f"score is match, which {name} supports only for sigmoid models (SigLIP): this encoder "
             f"has no logit bias."
         )
-
-
-def _generic_of(run: RunSettings, id_set: Features) -> MoreText | None:
-    """The generic text of a set's file, and whether its encoder's level is known, if either is.
-
-    Classes made from photos have another distance to texts than texts have to each other.
-    """
-    is_known = is_level_known(id_set.identity)
-    is_of_photos = id_set.texts[run.prompt].logit_scale is not None
-    has_none = is_of_photos or (id_set.generic is None and not is_known)
-    if has_none or not METHODS[run.method].reads_generic:
-        return None
-    return MoreText(generic=id_set.generic, is_level_known=is_known)
 
 
 def _swapped(id_set: Features) -> NDArray[np.int32]:
@@ -358,4 +350,4 @@ def _read_list(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> Listed
             f"its number, from 0 to {len(ood) - 1}."
         )
     lacking = tuple(dict.fromkeys(name for name in names if name not in row_of))
-    return ListedItems(np.array(rows, np.int64), lacking, _sha256(content))
+    return ListedItems(np.array(rows, np.int64), lacking, hashlib.sha256(content).hexdigest())
