@@ -20,7 +20,6 @@ from zsntta_cli.methods.scores import Floats, blocks
 from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
-_CELLS = len(GRID) + 1
 _BLOCK = 80  # queues at once: their cells take 128 KB, above which memory is new each time
 
 
@@ -40,7 +39,7 @@ class OnlineThreshold:
 
     def __call__(self, scores: Floats, learn: bool = True) -> Floats:
         """The thresholds (T,) for the next T noise scores (T,), which enter the queue."""
-        if self.settings.fixed is not None or not learn:
+        if self.settings.fixed is not None or not learn or not len(scores):
             return np.full(len(scores), self.latest)
         assert self.seen % self.batch_size == 0, "a piece ended within a batch"
         self.seen += len(scores)
@@ -58,8 +57,7 @@ class OnlineThreshold:
         else:
             latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(found))))
             found = np.where(latest >= 0, found[latest], self.last)
-        if len(found):
-            self.last = float(found[-1])
+        self.last = float(found[-1])
         return found
 
     @property
@@ -79,22 +77,25 @@ class OnlineThreshold:
         """
         count, is_unweighted = len(every) - old, self.settings.criterion == "unweighted"
         cell = np.searchsorted(GRID, every, side="right")  # the number of grid values not above it
+        # A split above a cell without scores equals the one before it, so it is never the first.
+        used = np.flatnonzero(np.bincount(cell))
+        cell, grid = np.searchsorted(used, cell), np.append(GRID, np.nan)[used]
         powers = [np.ones(len(every)), every, every * every][: 3 if is_unweighted else 2]
         t = np.arange(count)
         leaving = t + old - self.settings.queue  # the score that leaves as score t enters
         is_full = leaving >= 0
         # The sums in each cell by time, as whole numbers of units: exact.
-        cells = np.zeros((len(powers), count + 1, _CELLS), np.int64)
+        cells = np.zeros((len(powers), count + 1, len(used)), np.int64)
         for power, sums in zip(powers, cells, strict=True):
             units = np.rint(power * self.scale).astype(np.int64)
-            sums[0] = np.bincount(cell[:old], units[:old], _CELLS)
+            sums[0] = np.bincount(cell[:old], units[:old], len(used))
             sums[t + 1, cell[old:]] += units[old:]
             sums[t[is_full] + 1, cell[leaving[is_full]]] -= units[leaving[is_full]]
         by_time = np.cumsum(cells, axis=1, out=cells)
         chosen = by_time[:, 1:] if len(ends) == count else by_time[:, ends]
         below = np.cumsum(chosen, axis=2, out=chosen) / self.scale
-        n0, s0, *q0 = below[:, :, :-1]
-        n1, s1, *q1 = below[:, :, -1:] - below[:, :, :-1]
+        n0, s0, *q0 = below
+        n1, s1, *q1 = below[:, :, -1:] - below
         with np.errstate(invalid="ignore", divide="ignore"):
             if is_unweighted:
                 criterion = q0[0] / n0 - (s0 / n0) ** 2 + q1[0] / n1 - (s1 / n1) ** 2
@@ -103,4 +104,4 @@ class OnlineThreshold:
         criterion[(n0 == 0) | (n1 == 0)] = np.inf
         best = criterion.argmin(axis=1)
         is_split = np.isfinite(criterion[np.arange(len(best)), best])
-        return np.where(is_split, GRID[best], np.nan)
+        return np.where(is_split, grid[best], np.nan)
