@@ -83,10 +83,10 @@ def test_each_source_gives_the_released_codes_logits(know, tmp_path, source):
 def test_a_file_does_not_tell_its_activation(tmp_path, model, said):
     path = tmp_path / "weights.safetensors"
     path.touch()
-    told = activation_note(EncoderChoice(model, str(path))) or ""
+    told = activation_note(EncoderChoice(model, str(path)))
     assert told.endswith(said)
     assert told.startswith(str(path) if said else "")
-    assert activation_note(EncoderChoice(model, "openai")) is None, "a tag tells it"
+    assert not activation_note(EncoderChoice(model, "openai")), "a tag tells it"
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_prompts_get_the_features_of_whole_ones(name):
 def test_a_tokenizer_that_cannot_be_read_is_told_before_the_weights(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     monkeypatch.setattr("huggingface_hub.model_info", None)
-    said = "the tokenizer of ViT-B-16-SigLIP", ": type pip install 'zsntta[transformers]'"
+    said = "the tokenizer of ViT-B-16-SigLIP", "): type pip install 'zsntta[transformers]'"
     with refused(*said, error=EncoderError):
         load_encoder(EncoderChoice("ViT-B-16-SigLIP", "webli"), "cpu")
 

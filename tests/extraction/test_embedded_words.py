@@ -71,21 +71,21 @@ def test_a_killed_list_goes_on_where_it_was(tmp_path, at, finished, left):
                 os.kill(os.getpid(), signal.SIGKILL)
 
         try:
-            extractor(root, Batched(die)).words("many", lambda: WORDS, TEMPLATES)
+            extractor(root, Batched(die)).words("words-many", lambda: WORDS, TEMPLATES)
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert path_in(root).exists() == (at > ALL)
     resumed = extractor(root, again := Batched())
-    assert resumed.words("many", lambda: WORDS, TEMPLATES).encoded == len(WORDS)
+    assert resumed.words("words-many", lambda: WORDS, TEMPLATES).encoded == len(WORDS)
     assert resumed.reporter.advanced[0] == finished
     assert again.batches == left
-    whole = extractor(tmp_path / "whole", Batched()).words("many", lambda: WORDS, TEMPLATES)
+    whole = extractor(tmp_path / "whole", Batched()).words("words-many", lambda: WORDS, TEMPLATES)
     assert path_in(root).read_bytes() == whole.path.read_bytes()
     assert {p.name for p in path_in(root).parent.iterdir()} == {
         ".words-many.lock", "words-many.h5",
     }  # fmt: skip
-    assert extractor(root, again).words("many", lambda: WORDS, TEMPLATES).encoded == 0
+    assert extractor(root, again).words("words-many", lambda: WORDS, TEMPLATES).encoded == 0
 
 
 def test_joined_templates_give_the_mean_of_theirs(tiny):

@@ -1,7 +1,7 @@
 """`zsntta extract`: encode sets, one set in parts, or what the paper's tables need."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import DATA_ROOT, DRY_RUN, ModelOptions, Names, option
 from zsntta_cli.cli.values import data_sets, names
-from zsntta_cli.datasets.names import DATASET, SetName, with_label
+from zsntta_cli.datasets.names import DATASET, SetName, noise_name, with_label
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, first_line
 from zsntta_cli.settings import ENGINES, FEATURES, LOCAL, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.options import check_choice
@@ -18,7 +18,7 @@ from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
-    from zsntta_cli.extraction.plan import ExtractPlan, Failures
+    from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.progress import Reporter
     from zsntta_cli.simulation.runs import RunSettings
@@ -125,7 +125,7 @@ def extract(
         raise SettingsError("--class-photos has the classes of one set: name one --dataset.")
     from zsntta_cli.cli.output import NOTHING_DONE
     from zsntta_cli.extraction import plan as work
-    from zsntta_cli.extraction.extractor import summary
+    from zsntta_cli.extraction.extractor import Extractor, summary
     from zsntta_cli.progress import ConsoleReporter
 
     choice, reporter = model.choice(), ConsoleReporter()
@@ -134,12 +134,13 @@ def extract(
         limit, tuple(prompt or ()), tuple(noise) if noise else None, noise_count, partners,
         class_names, as_shown=as_shown,
     )  # fmt: skip
-    failures: Failures = {}
+    failed = list[str]()
     if part is not None:
         index, _, of = part.partition("/")
         if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
             raise SettingsError(f"part is '{part}', must be like 3/64, which is part 3 of 64.")
-        say(summary(work.extract_part(plan, choice, encoding, reporter, (int(index), int(of)))))
+        extractor = Extractor(choice, encoding, reporter)
+        say(summary(work.extract_set(plan.names[0], plan, extractor, (int(index), int(of)))))
     elif engine == RAY:
         from zsntta_cli.extraction.cluster import extract_on_ray
 
@@ -152,20 +153,18 @@ def extract(
         named = choice if model.names_model else None
         wishes = Wishes(encoding.features_dir, named, choice.precision)
         shown = None if dry_run else reporter
-        failures = extract_for(runs_of_paper(wishes), wishes, plan, encoding, shown)
+        failed = extract_for(runs_of_paper(wishes), wishes, plan, encoding, shown)
     elif dry_run:
         for line in work.foresee(plan, choice, encoding):
             say(line)
     else:
-        failures = _extract_sets(plan, choice, encoding, reporter, class_photos)
+        failed = _extract_sets(plan, choice, encoding, reporter, class_photos)
     if dry_run:
         say(NOTHING_DONE)
-    for name, error in failures.items():
-        reporter.note(f"not extracted: {name}: {first_line(error)}")
-    if failures:
-        count = f"{len(failures)} of {len(sets)} sets were not extracted"
-        every = f"not all available sets were extracted, {len(failures)} failed"
-        raise DatasetError(f"{every if paper else count}: {', '.join(failures)}.")
+    if failed:
+        count = f"{len(failed)} of {len(sets)} sets were not extracted"
+        every = f"not all available sets were extracted, {len(failed)} failed"
+        raise DatasetError(f"{every if paper else count}: {', '.join(failed)}.")
 
 
 def _extract_sets(
@@ -174,7 +173,7 @@ def _extract_sets(
     settings: ExtractSettings,
     reporter: "Reporter",
     class_photos: Path | None,
-) -> "Failures":
+) -> list[str]:
     """Extract all sets, and give those that fail, which end no other where there are several.
 
     The last line is the command that replays them.
@@ -191,17 +190,16 @@ def _extract_sets(
         encoding = Encoding(choice, settings.features_dir, device, workers, reporter)
         with encoding.store, limited_to(None):
             photos = photo_classes(class_photos, encoding)[0]
-    failures: Failures = {}
-    sets: list[Features] = []
-    kept = failures if len(plan.datasets) > 1 else None
-    for extracted in extract(plan, choice, settings, reporter, kept):
+    failed, sets = list[str](), list["Features"]()
+    is_one = len(plan.datasets) == 1
+    for extracted in extract(plan, choice, settings, reporter, None if is_one else failed):
         say(summary(extracted))
         if class_photos and not sets:
             add_to_set(extracted.path, class_photos, photos)
         sets.append(extracted.features)
     if line := _next_command(sets, choice, settings.features_dir):
         reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if class_photos else ''}")
-    return failures
+    return failed
 
 
 def _next_command(sets: "Sequence[Features]", choice: EncoderChoice, root: Path) -> str:
@@ -242,36 +240,25 @@ def extract_for(
     plan: "ExtractPlan",
     settings: ExtractSettings,
     reporter: "Reporter | None",
-) -> "Failures":
+) -> list[str]:
     """Extract the available sets that runs of the paper need, and say where to get the others.
 
     `plan` says where the sets are and how many images of each are taken at most. Without a
-    reporter, the extractions are only listed. If an encoder is not available, only its own sets
-    fail. Sets that could not be extracted are returned with their errors.
+    reporter, the extractions are only listed. What is missing is told before anything is encoded.
+    If an encoder is not available, only its own sets fail. What could not be extracted is returned.
     """
-    from zsntta_cli.cache.folder import folder_name
     from zsntta_cli.datasets import CATALOGUE
-    from zsntta_cli.extraction.extractor import summary
-    from zsntta_cli.extraction.plan import extract, foresee
+    from zsntta_cli.extraction.plan import foresee
     from zsntta_cli.paper.runs import paper_extractions
 
-    failures: Failures = {}
-    absent = dict[str, None]()
+    plans, absent = dict[EncoderChoice, "ExtractPlan"](), dict[str, None]()
     for extraction in paper_extractions(wishes, runs, plan.data_root, plan.limit):
-        choice, folder = extraction.choice, folder_name(extraction.choice)
+        choice, names = extraction.choice, extraction.sets
         absent |= dict.fromkeys(SetName.parse(name).base for name in extraction.absent)
-        of_encoder = replace(plan, datasets=extraction.sets, pools=extraction.pools, partners=False)
+        plans[choice] = replace(plan, datasets=names, pools=extraction.pools, partners=False)
         if reporter is None:
-            for line in foresee(of_encoder, choice, settings):
+            for line in foresee(plans[choice], choice, settings):
                 say(line)
-            continue
-        of_sets: Failures = {}
-        try:
-            for extracted in extract(of_encoder, choice, settings, reporter, of_sets):
-                say(summary(extracted))
-        except EncoderError as error:
-            failures[f"all of {folder}"] = error
-        failures |= {f"{folder}/{name}": reason for name, reason in of_sets.items()}
     if absent:
         say("Sets that are not available:")
     for base in absent:
@@ -281,4 +268,40 @@ def extract_for(
         say(f"  {base:<16}{entry.images:>7,} images {megabytes:>10}  zsntta datasets {by} {base}")
     if fetched := [base for base in absent if CATALOGUE[base].files]:
         say(f"zsntta datasets get {' '.join(fetched)}")
-    return failures
+    return _extract_all(plans, settings, reporter) if reporter else []
+
+
+def _extract_all(
+    plans: "Mapping[EncoderChoice, ExtractPlan]", settings: ExtractSettings, reporter: "Reporter"
+) -> list[str]:
+    """Extract the sets of each encoder, once all weights are there; give what fails."""
+    from zsntta_cli.cache.folder import feature_path, folder_name
+    from zsntta_cli.encoders.weights import fetch, foreseen
+    from zsntta_cli.extraction.extractor import summary
+    from zsntta_cli.extraction.plan import extract
+
+    failed, ended = list[str](), set[EncoderChoice]()
+
+    def end(choice: EncoderChoice, error: Exception) -> None:
+        ended.add(choice)
+        failed.append(f"all of {folder_name(choice)}")
+        reporter.note(f"not extracted: {failed[-1]}: {first_line(error)}")
+
+    for choice, plan in plans.items():
+        names = [*plan.datasets, *(noise_name(noise) for noise, _ in plan.pools)]
+        paths = [feature_path(settings.features_dir, folder_name(choice), name) for name in names]
+        try:
+            if not all(path.exists() for path in paths) and foreseen(choice):
+                fetch(choice)
+        except EncoderError as error:
+            end(choice, error)
+    for choice, plan in plans.items():
+        of_sets = list[str]()
+        try:
+            if choice not in ended:
+                for extracted in extract(plan, choice, settings, reporter, of_sets):
+                    say(summary(extracted))
+        except EncoderError as error:
+            end(choice, error)
+        failed += [f"{folder_name(choice)}/{name}" for name in of_sets]
+    return failed

@@ -29,7 +29,7 @@ from zsntta_cli.cli.output import (
     say_foresight,
 )
 from zsntta_cli.cli.values import names, whole_numbers
-from zsntta_cli.errors import SettingsError, counted, first_line
+from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
 from zsntta_cli.report.forms import FIGURE_ENDINGS, FORMS, TABLE
@@ -260,7 +260,7 @@ def _extract(
     machine: LiveSettings,
     reporter: "Reporter | None",
 ) -> None:
-    """Encode what runs lack, or say it; what fails is left to the runs' own words.
+    """Encode what runs lack, or say it; a note says what fails, and the runs lack it.
 
     Raises:
         SettingsError: a folder of features is named, and no model.
@@ -280,8 +280,7 @@ def _extract(
         workers=machine.workers, device=machine.device, features_dir=wishes.root
     )
     plan = ExtractPlan((), machine.data_root)
-    for name, error in extract_for(runs, wishes, plan, settings, reporter).items():
-        say(f"note: not extracted: {name}: {first_line(error)}", err=True)
+    extract_for(runs, wishes, plan, settings, reporter)
 
 
 def _show_published(

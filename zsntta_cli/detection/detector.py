@@ -131,7 +131,7 @@ class Detector:
             return cls(classes.features, classes.scale, classes.names, method, **more)
         names = names_of(names or ())
         encode, template = encoder.encode_texts, prompt_template(prompt)
-        facts = facts_of(encoder.identity, method, more, lambda: generic_text(encode))
+        facts = facts_of(encoder.identity, method, more, lambda: generic_text(encode)[0])
         text = prompt_features(encode, template, names)
         return cls(text, encoder.identity["logit_scale"], names, method, **{**facts, **more})
 

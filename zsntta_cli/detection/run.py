@@ -180,7 +180,7 @@ def detect_run(
         scale = identity.get("logit_scale", math.nan)
         of_encoder = facts_of(
             identity, request.method, request.settings,
-            lambda: cached.generic if cached else generic_text(encoding.encode_texts),
+            lambda: cached.generic if cached else generic_text(encoding.encode_texts)[0],
         )  # fmt: skip
     detector = Detector(
         text, scale, names, request.method, normalized=bool(cached and cached.normalized),

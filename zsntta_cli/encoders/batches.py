@@ -21,8 +21,6 @@ _TASK = 4  # items that a thread reads at a time: a task costs some 50 µs
 _AHEAD = 3  # batches in memory before the one being encoded
 
 Pixels = NDArray[np.uint8]
-# The pixels (b, H, W, 3) of those of B images that could be read, and a mask (B,) of these.
-PixelBatch = tuple[Pixels, NDArray[np.bool_]]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -50,12 +48,14 @@ def read_ahead(
 
 def load_batches(
     images: ImageSet,
-    batches: Sequence[Sequence[int]],
+    batches: Iterable[Sequence[int]],
     resize: Callable[[Image.Image], Pixels],
     workers: int,
     skip_broken: bool,
-) -> Iterator[PixelBatch]:
-    """Yield batches of images by their rows, in order, each with a mask of readable images.
+) -> Iterator[tuple[Pixels, NDArray[np.bool_]]]:
+    """Yield batches of images by their rows, in order.
+
+    Each has the pixels (b, H, W, 3) of those of B images that can be read, and a mask (B,) of them.
 
     Raises:
         DatasetError: an image is broken, and broken images are not skipped.
@@ -64,9 +64,9 @@ def load_batches(
     def read(row: int) -> Pixels | None:
         try:
             return resize(images.read(row))
-        except ZsnttaError:  # it says what is wrong already, and may be a ValueError
-            raise
         except UNREADABLE as error:
+            if isinstance(error, ZsnttaError):  # it says what is wrong already
+                raise
             if skip_broken:
                 return None
             raise unreadable(images, row, error) from error

@@ -20,7 +20,6 @@ from zsntta_cli.settings import AMP, EncoderChoice
 if TYPE_CHECKING:
     import torch
 
-
 _SLOW = (
     "note: CPUs are slow in float16: with amp, encoding takes 6 to 18 times as long as with fp32, "
     "and a step of a live method 20 to 25 times."
@@ -34,9 +33,8 @@ class Encoder:
         import open_clip
         import torch
 
-        model = weights.model.eval().to(device)
-        self.model, self.device = model, device
-        self._precision = choice.precision
+        self.model = model = weights.model.eval().to(device)
+        self.device, self._precision = device, choice.precision
         self.text = TextTower(model, weights.tokenize, device, choice.precision)
         self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
         # More convolutions than the one that cuts an image into patches. Measured on the CPU: 1.4
@@ -46,14 +44,12 @@ class Encoder:
         self.layout = torch.channels_last if is_fast else torch.contiguous_format
         model.visual.to(memory_format=self.layout)
         config = open_clip.transform.PreprocessCfg(**model.visual.preprocess_cfg)
-        *resize, _to_tensor, _normalize = open_clip.transform.image_transform_v2(
-            config, is_train=False
-        ).transforms
-        self._resize: list[Callable[[Image.Image], Image.Image]] = resize
+        steps = open_clip.transform.image_transform_v2(config, is_train=False).transforms
+        self._resize: list[Callable[[Image.Image], Image.Image]] = steps[:-2]  # then normalised
         self._mean = torch.tensor(config.mean, device=device).view(-1, 1, 1)
         self._std = torch.tensor(config.std, device=device).view(-1, 1, 1)
-        self.image_size = int(np.max(config.size))
         height, width = np.broadcast_to(config.size, 2).tolist()
+        self.image_size = max(height, width)
         self._final = width, height  # PIL's size of an image that no step of resizing changes
         self.embed_dim = self.encode_texts([""]).shape[1]
         self.identity = _identity(choice, self, weights)
@@ -110,7 +106,7 @@ class Encoder:
     def image_features(self, batch: "torch.Tensor") -> "torch.Tensor":
         """Encode images (B, 3, H, W) to raw features (B, D) in float32 with gradients."""
         images = batch.to(self.device, self._dtype, non_blocking=True)
-        with autocast(self.device, self._precision):
+        with self.autocast():
             features = self.model.encode_image(images, normalize=False)  # CoCa's default is True
         return features.float()
 
@@ -129,6 +125,7 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights: Weights) -> dict
     import torch
 
     model, device = encoder.model, encoder.device.type
+    versions = {"torch": torch.__version__, "open_clip": open_clip.__version__, **weights.versions}
     identity = {
         "model": choice.model,
         "pretrained": choice.pretrained,
@@ -141,11 +138,7 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights: Weights) -> dict
         "image_size": encoder.image_size,
         "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
         "logit_scale": float(model.logit_scale.detach().float().exp()),
-        "versions": {
-            "torch": torch.__version__,
-            "open_clip": open_clip.__version__,
-            **weights.versions,
-        },
+        "versions": versions,
     }
     if model.logit_bias is not None:  # SigLIP's; a softmax's identity says nothing of it
         identity |= {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
@@ -172,10 +165,10 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
     wait_passively()
     import torch
 
-    is_cuda = device == "auto" and torch.cuda.is_available()
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        place = torch.device("cuda" if is_cuda else "cpu" if device == "auto" else device)
-        torch.empty(0, device=place)
+        torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise EncoderError(
             f"device '{device}' is not available ({first_line(error)}): try --device cpu"
@@ -183,6 +176,6 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
     logging.disable(logging.ERROR)  # open_clip's: what matters is forced, recorded or raised
     try:
         with warnings.catch_warnings(action="ignore"):
-            return Encoder(load_weights(choice), choice, place)
+            return Encoder(load_weights(choice), choice, torch.device(device))
     finally:
         logging.disable(logging.NOTSET)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 
 BATCH = 256  # prompts at a time
-_SHOWN = 60  # letters of a prompt in a line
+_SHOWN = 30  # letters of a long prompt's beginning and end in a line
 _GROUP, _GROUPS = 32, 8  # the fewest prompts in a group of similar length, and the most groups
 
 
@@ -32,9 +32,7 @@ def autocast(device: "torch.device", precision: str) -> AbstractContextManager[A
     """
     import torch
 
-    if precision != AMP:
-        return nullcontext()
-    return torch.autocast(device.type, torch.float16)
+    return torch.autocast(device.type, torch.float16) if precision == AMP else nullcontext()
 
 
 class TextTower:
@@ -197,8 +195,7 @@ class TextTower:
 
 def _ends(prompt: str) -> str:
     """A long prompt's beginning and end, which may be what is cut."""
-    half = _SHOWN // 2
-    return prompt if len(prompt) <= _SHOWN else f"{prompt[:half]} … {prompt[-half:]}"
+    return prompt if len(prompt) <= 2 * _SHOWN else f"{prompt[:_SHOWN]} … {prompt[-_SHOWN:]}"
 
 
 def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArray[np.float32]:
@@ -209,34 +206,22 @@ def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArra
     """
     first, *rest = templates_of(prompt)
     total = encode(class_prompts(first, words))
-    if not rest:
-        return total
     for template in rest:
         total = total + encode(class_prompts(template, words))
+    if not rest:
+        return total
     mean = total / np.float32(len(rest) + 1)
     return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
 
 
-# An encoder's generic text, which classes stand out from: the mean feature of texts on anything.
-# Any 50 words in any prompt are as good as a thousand; of 20 words the mean still depends on them.
-_GENERIC_PROMPT, _GENERIC_WORDS = "a photo of a {}.", 256
+def generic_text(encode: Encode) -> tuple[NDArray[np.float32], str]:
+    """An encoder's generic text (D,), which classes exceed, and its prompt and words.
 
-
-def generic_text(encode: Encode) -> NDArray[np.float32]:
-    """The mean (D,) of the unit features of words; its norm is below 1, and says how alike all are.
-
-    It must not be made one of unit norm: with norm 1 a third of the clean images would seem to fit
-    no class.
+    It is the mean of the unit features of 256 nouns of WordNet, chosen at random but always the
+    same: any 50 words in any prompt are as good as a thousand, but of 20 the mean depends on them.
+    Its norm is below 1, and says how alike all texts are. It must not be made one of unit norm:
+    then a third of the clean images would seem to fit no class.
     """
-    features = prompt_features(encode, _GENERIC_PROMPT, generic_words())
-    return features.mean(0, dtype=np.float64).astype(np.float32)
-
-
-def generic_words() -> list[str]:
-    """Nouns of WordNet, chosen at random but always the same."""
-    return limited_words(built_in_words("wordnet-nouns"), _GENERIC_WORDS)
-
-
-def generic_source() -> str:
-    """The words and their prompt, as feature files name them."""
-    return f"{_GENERIC_PROMPT} {', '.join(generic_words())}"
+    prompt, words = "a photo of a {}.", limited_words(built_in_words("wordnet-nouns"), 256)
+    features = prompt_features(encode, prompt, words)
+    return features.mean(0, dtype=np.float64).astype(np.float32), f"{prompt} {', '.join(words)}"

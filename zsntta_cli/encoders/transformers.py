@@ -4,16 +4,15 @@ CLIP, SigLIP and SigLIP 2 of a fixed resolution are read, from safetensors; no c
 """
 
 import hashlib
-import re
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import open_clip
 import torch
 
-from zsntta_cli.encoders.weights import ADAPTER, Weights, in_cache
+from zsntta_cli.encoders.weights import Weights, in_cache
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.files import sha256
 from zsntta_cli.settings import CHECKPOINT, EncoderChoice, hub_folder
@@ -33,9 +32,8 @@ class Checkpoint(torch.nn.Module):
         self.visual.preprocess_cfg = preprocessing
         self.logit_scale, self.logit_bias = model.logit_scale, getattr(model, "logit_bias", None)
 
-    def encode_image(self, images: torch.Tensor, normalize: bool = False) -> Any:
-        """Encode pixels (B, 3, H, W) to image features (B, D)."""
-        assert not normalize
+    def encode_image(self, images: torch.Tensor, **_: bool) -> Any:
+        """Encode pixels (B, 3, H, W) to raw image features (B, D)."""
         return self.model.get_image_features(pixel_values=images).pooler_output
 
     def encode_text(self, tokens: torch.Tensor) -> Any:
@@ -49,65 +47,44 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
     Raises:
         EncoderError: the checkpoint cannot be loaded, or transformers is not installed.
     """
-    folder = hub_folder(choice.model)
-    name = "" if folder else choice.model.removeprefix(CHECKPOINT)
+    folder, name, by_hand = hub_folder(choice.model), choice.model.removeprefix(CHECKPOINT), ""
     try:
         library = import_module("transformers")
         library.utils.logging.disable_progress_bar()
-        library.utils.logging.set_verbosity_error()  # of keys that lack, the first is said below
+        library.utils.logging.set_verbosity_error()  # of missing keys, the first is said below
         if folder is None:
-            import huggingface_hub
-
+            by_hand = f": download https://huggingface.co/{name} and type --model hf:/FOLDER"
             in_cache(name, _IMAGES)
             folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
         if not folder.is_dir():  # the library would ask the hub for it
             raise EncoderError("the folder does not exist")
-        if (folder / "adapter_config.json").exists() and not (folder / "config.json").exists():
-            raise EncoderError(f"it {ADAPTER}")
         kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
         if kind not in _KINDS:
             raise EncoderError(f"its model type is '{kind}', must be one of {', '.join(_KINDS)}")
-        preprocessing = _preprocessing(
-            library.ImageProcessingMixin.get_image_processor_dict(folder)[0], kind
+        images = library.ImageProcessingMixin.get_image_processor_dict(folder)[0]
+        preprocessing = _preprocessing(images, kind)
+        model, keys = getattr(library, _KINDS[kind]).from_pretrained(
+            folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True
         )
-        load = partial(
-            getattr(library, _KINDS[kind]).from_pretrained, folder, use_safetensors=True,
-            output_loading_info=True, ignore_mismatched_sizes=True,
-        )  # fmt: skip
-        (model, keys), notes = load(), list[str]()
-        scales = [key for key in keys["unexpected_keys"] if key.endswith(".logit_scale")]
-        if scales and "logit_scale" in keys["missing_keys"]:  # as training scripts save them
-            prefix = scales[0].removesuffix("logit_scale")
-            model, keys = load(key_mapping={f"^{re.escape(prefix)}": ""})
-            notes = [f"note: {choice.model}: the weights under {prefix}* are used."]
-        tokenizer = library.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
-            others = f"; it has {min(keys['unexpected_keys'])}" if keys["unexpected_keys"] else ""
-            raise EncoderError(
-                f"its weights do not fit its config.json: {lacking[0]} is missing or has a "
-                f"different size{others}"
-            )
-    except ImportError as error:
-        raise EncoderError(
-            f"{choice.model} is a checkpoint of transformers: "
-            "to read it, type pip install 'zsntta[transformers]'"
-        ) from error
+            what = f"{lacking[0]} is missing or has a different size"
+            raise EncoderError(f"its weights do not fit its config.json: {what}")
+        tokenizer = library.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # transformers, the hub and the network raise errors of many kinds
-        by_hand = f"files of https://huggingface.co/{name} and type --model hf:/FOLDER"
-        where = f": download the {by_hand}" if name else ""
-        raise EncoderError(f"cannot load {choice.model} ({first_line(error)}){where}.") from error
-    length = int(model.config.text_config.max_position_embeddings)
+        if isinstance(error, ImportError):
+            by_hand = ": type pip install 'zsntta[transformers]'"
+        raise EncoderError(f"cannot load {choice.model} ({first_line(error)}){by_hand}.") from error
+    way = {"padding": "max_length", "truncation": True, "return_tensors": "pt"}
+    longest = int(model.config.text_config.max_position_embeddings)
 
-    def tokenize(prompts: list[str], length: int = length) -> Any:
-        return tokenizer(
-            prompts, padding="max_length", truncation=True, max_length=length, return_tensors="pt"
-        )["input_ids"]
+    def tokenize(prompts: list[str], length: int = longest) -> Any:
+        return tokenizer(prompts, max_length=length, **way)["input_ids"]
 
     digests = [sha256(path) for path in sorted(folder.glob("*.safetensors"))]
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if digests[1:] else digests[0]
     model.to(open_clip.get_cast_dtype(choice.precision) or torch.float32)
     versions = {"transformers": str(library.__version__)}
-    return Weights(Checkpoint(model, preprocessing), tokenize, digest, tuple(notes), versions)
+    return Weights(Checkpoint(model, preprocessing), tokenize, digest, versions=versions)
 
 
 def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -117,11 +94,11 @@ def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
         EncoderError: it has steps beside a resize, a crop of the same size and a normalisation.
     """
     size, crop = images.get("size"), images.get("crop_size")
-    shortest = size.get("shortest_edge") if isinstance(size, dict) else None
-    shortest = size if kind == "clip" and isinstance(size, int) else shortest  # OpenAI's own
+    edges = size if isinstance(size, dict) else {"shortest_edge": size if kind == "clip" else None}
+    shortest = edges.get("shortest_edge")  # as a plain number in OpenAI's own
     final = crop or shortest if shortest else size
     sides = {final.get("height"), final.get("width")} if isinstance(final, dict) else {final}
-    is_whole = shortest is None or (images.get("do_center_crop", True) and sides == {shortest})
+    is_whole = not shortest or (images.get("do_center_crop", True) and sides == {shortest})
     resample = _RESAMPLE.get(images.get("resample", 3))
     if len(sides) != 1 or None in sides or not is_whole or resample is None:
         raise EncoderError(f"its {_IMAGES} has unsupported steps")

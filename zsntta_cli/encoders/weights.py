@@ -8,7 +8,6 @@ that is. Then the model's name decides, and `activation_note` says so.
 import hashlib
 import pickle
 import sys
-import textwrap
 import zipfile
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from zsntta_cli.errors import EncoderError, first_line, near
+from zsntta_cli.errors import EncoderError, first_line, near, short
 from zsntta_cli.files import sha256
 from zsntta_cli.settings import CHECKPOINT, RANDOM_WEIGHTS, TINY, EncoderChoice
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
-_WEIGHTS = "open_clip_model.safetensors"
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # keys that a tag may have
 _CHECKPOINTS = (".pt", ".pth", ".bin", ".safetensors")  # endings of files of weights
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
@@ -33,11 +31,6 @@ _SCALE = "logit_scale"  # the one tensor by which each CLIP is known, whatever i
 _NO_WEIGHTS = ("input_resolution", "context_length", "vocab_size")  # in OpenAI's archives
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
-# PEFT keeps what was trained apart from the model that it changes.
-ADAPTER = (
-    "has a PEFT adapter instead of a complete model: write one with "
-    "model.merge_and_unload().save_pretrained(FOLDER)"
-)
 
 
 class Weights(NamedTuple):
@@ -62,27 +55,19 @@ def load_weights(choice: EncoderChoice) -> Weights:
         return load_checkpoint(choice)
     import open_clip
     import torch
-    from safetensors.torch import load_file
 
     name, precision = choice.model, choice.precision
     open_clip.add_model_config(_ASSETS / "tiny.json")
     if ":" not in name and open_clip.get_model_config(name) is None:
-        raise EncoderError(
-            f"open_clip has no model '{name}'{near(name, _models())}: see open_clip.list_models()."
-        )
+        clause = misspelt(name) or f"open_clip has no model '{name}'"
+        raise EncoderError(f"{clause}: see open_clip.list_models().")
     try:
         if name.startswith(_HUB):
             in_cache(name.removeprefix(_HUB), "open_clip_config.json")
         tokenize = _tokenizer(name)  # first: weights are large, and useless without it
         if name == TINY:
-            model, state = (
-                open_clip.create_model(name, precision=precision),
-                load_file(_TINY_WEIGHTS),
-            )
-            ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
-            words = torch.zeros(model.token_embedding.weight.shape)  # also those never trained
-            words[ids] = rows.float()
-            model.load_state_dict({**state, "token_embedding.weight": words})
+            model = open_clip.create_model(name, precision=precision)
+            _load_tiny(model)
             return Weights(model, tokenize, sha256(_TINY_WEIGHTS))
         if choice.pretrained == RANDOM_WEIGHTS:
             with torch.random.fork_rng():
@@ -101,33 +86,36 @@ def load_weights(choice: EncoderChoice) -> Weights:
 
 
 def _tokenizer(model: str) -> Callable[..., "torch.Tensor"]:
-    """The tokenizer of a model; SigLIP's comes from the hub and needs transformers.
-
-    Raises:
-        EncoderError: it cannot be loaded; the line says what to install or to download.
-    """
+    """The tokenizer of a model; SigLIP's comes from the hub and needs transformers."""
     import open_clip
 
     config = {} if ":" in model else open_clip.get_model_config(model)
-    source = config.get("text_cfg", {}).get("hf_tokenizer_name", "")
+    source, way = config.get("text_cfg", {}).get("hf_tokenizer_name", ""), ""
     try:
         if source:
+            way = "type pip install 'zsntta[transformers]'"
             import transformers  # noqa: F401 # without it, a request to the hub is in vain
 
+            way = f"download https://huggingface.co/{source} and type --model local-dir:FOLDER"
             in_cache(source, "tokenizer_config.json")
         tokenizer: Callable[..., torch.Tensor] = open_clip.get_tokenizer(model)
-    except ImportError as error:
-        raise EncoderError(
-            f"the tokenizer of {model} cannot be read ({first_line(error)}): "
-            "type pip install 'zsntta[transformers]'"
-        ) from error
+        return tokenizer
     except Exception as error:  # transformers and the hub raise what they like
-        where = f"of https://huggingface.co/{source}" if source else "that it names"
-        raise EncoderError(
-            f"cannot load {model}, starting with its tokenizer ({first_line(error)}): download the "
-            f"files {where} and type --model local-dir:FOLDER."
-        ) from error
-    return tokenizer
+        if not source:
+            raise
+        reason = first_line(error)
+        raise EncoderError(f"cannot read the tokenizer of {model} ({reason}): {way}.") from error
+
+
+def _load_tiny(model: Any) -> None:
+    """Load the embedded weights, which lack the embeddings of words that were never trained."""
+    import torch
+    from safetensors.torch import load_file
+
+    state = load_file(_TINY_WEIGHTS)
+    words = torch.zeros(model.token_embedding.weight.shape)
+    words[state.pop("token_embedding.ids")] = state.pop("token_embedding.rows").float()
+    model.load_state_dict({**state, "token_embedding.weight": words})
 
 
 def _of_file(choice: EncoderChoice, tokenize: Callable[..., "torch.Tensor"]) -> Weights:
@@ -141,11 +129,16 @@ def _of_file(choice: EncoderChoice, tokenize: Callable[..., "torch.Tensor"]) -> 
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             is_archive = "constants.pkl" in {Path(name).name for name in archive.namelist()}
+    # Of a file, the preprocessing on which all tags of its model agree (SigLIP's).
+    names = open_clip.list_pretrained_tags_by_model(choice.model)
+    tags = [tag] if tag else [open_clip.get_pretrained_cfg(choice.model, name) for name in names]
+    values = {key: {of.get(key) for of in tags} for key in _PREPROCESSING}
+    shared = {key: of.pop() for key, of in values.items() if len(of) == 1 and None not in of}
     model = open_clip.create_model(
         choice.model,
         precision=choice.precision,
         force_quick_gelu=is_archive or bool(tag.get("quick_gelu")),
-        force_preprocess_cfg=_preprocessing(choice.model, tag),
+        force_preprocess_cfg=shared,
     )
     if is_archive:
         script = torch.jit.load(path, map_location="cpu")  # type: ignore[no-untyped-call]
@@ -164,52 +157,24 @@ def _load_into(model: Any, path: Path) -> str:
     try:
         open_clip.load_checkpoint(model, str(path))
         return ""
-    except Exception:  # it is of another form than its name says, is wrapped, or is no checkpoint
-        models = _models_in(path)
-        if not models:
+    except Exception:  # they are wrapped, have a prefix, or are no weights of this model
+        content = open_clip.factory.load_state_dict(str(path))
+        states = {"": content}
+        states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
+        places = [
+            (wrapper, key.removesuffix(_SCALE))
+            for wrapper, state in states.items()
+            for key in map(str, state)
+            if key.endswith(_SCALE)
+        ]
+        if len(places) != 1:
             raise
-    if len(models) > 1:
-        raise EncoderError(f"{path} has several models ({', '.join(models)}): save only one.")
-    [(place, state)] = models.items()
+    [(wrapper, prefix)] = places
+    state = {k.removeprefix(prefix): v for k, v in states[wrapper].items() if k.startswith(prefix)}
     with TemporaryDirectory() as folder:  # open_clip takes a path, and knows its models' old forms
         torch.save(state, copy := Path(folder, "state.pt"))
         open_clip.load_checkpoint(model, str(copy))
-    return f"note: {path}: the weights under {place} are used." if place != "*" else ""
-
-
-def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
-    """The tensors of each CLIP in a checkpoint, by the wrapper and the prefix of their names."""
-    import torch
-    from safetensors.torch import load_file
-
-    with path.open("rb") as file:  # torch looks at a path's ending, too
-        is_safetensors = file.read(9)[8:] == b"{"  # after the length of a header in JSON
-        file.seek(0)
-        content = load_file(path) if is_safetensors else torch.load(file, "cpu", weights_only=True)
-    states = {"": content} if isinstance(content, dict) else {}
-    states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
-    models = {}
-    for wrapper, state in states.items():
-        for key in map(str, state):
-            if ".lora_" in key:
-                raise EncoderError(
-                    f"{path} {ADAPTER}, then name that folder as --model hf:./FOLDER."
-                )
-            if key.endswith(_SCALE):
-                prefix = key.removesuffix(_SCALE)
-                own = {k.removeprefix(prefix): t for k, t in state.items() if k.startswith(prefix)}
-                models[f"{wrapper}{prefix}*"] = own
-    return models
-
-
-def _preprocessing(model: str, tag: Mapping[str, Any]) -> dict[str, Any]:
-    """A tag's preprocessing; for a file, the values that all tags of its model share (SigLIP's)."""
-    import open_clip
-
-    names = open_clip.list_pretrained_tags_by_model(model)
-    configs = [tag] if tag else [open_clip.get_pretrained_cfg(model, name) for name in names]
-    values = {key: [config.get(key) for config in configs] for key in _PREPROCESSING}
-    return {key: of[0] for key, of in values.items() if of.count(None) == 0 and len({*of}) == 1}
+    return f"note: {path}: the weights under {wrapper}{prefix}* are used."
 
 
 def _state_sha256(model: Any) -> str:
@@ -224,7 +189,7 @@ def _state_sha256(model: Any) -> str:
     return digest.hexdigest()
 
 
-def activation_note(choice: EncoderChoice) -> str | None:
+def activation_note(choice: EncoderChoice) -> str:
     """A note on a file of weights if open_clip has its model with either activation."""
     import open_clip
 
@@ -232,7 +197,7 @@ def activation_note(choice: EncoderChoice) -> str | None:
     is_quick = choice.model != name
     twin = name if is_quick else name + _QUICK_GELU
     if not choice.file or twin not in open_clip.list_models():
-        return None
+        return ""
     used, other = ("QuickGELU", "GELU") if is_quick else ("GELU", "QuickGELU, as OpenAI's")
     return (
         f"{choice.pretrained} does not say which activation it was trained with: {choice.model} "
@@ -240,15 +205,11 @@ def activation_note(choice: EncoderChoice) -> str | None:
     )
 
 
-# --- Tags, whose files lie on the hub ---
+# --- Tags, whose files are on the hub ---
 
 
 def _tag(choice: EncoderChoice) -> dict[str, Any]:
-    """What open_clip knows of a tag.
-
-    Raises:
-        EncoderError: its model has no such tag.
-    """
+    """What open_clip knows of a tag: EncoderError if its model has no such tag."""
     import open_clip
 
     model, name = choice.model, choice.pretrained
@@ -265,7 +226,7 @@ def _tag(choice: EncoderChoice) -> dict[str, Any]:
 def _place(tag: Mapping[str, Any]) -> tuple[str, str]:
     """The repository of the hub that has a tag's weights, and their file."""
     owner, name, *file = tag["hf_hub"].strip("/").split("/")
-    return f"{owner}/{name}", (file or [_WEIGHTS])[0]
+    return f"{owner}/{name}", (file or ["open_clip_model.safetensors"])[0]
 
 
 def _download(tag: Mapping[str, Any]) -> Path:
@@ -295,8 +256,7 @@ def fetch(choice: EncoderChoice) -> Path:
     Raises:
         EncoderError: open_clip has no such model or tag, or the file cannot be downloaded.
     """
-    if clause := misspelt(choice.model):
-        raise EncoderError(f"{clause}.")
+    check_named(choice)
     tag = _tag(choice)
     try:
         return _download(tag)
@@ -309,11 +269,10 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     import open_clip
 
     model, name = choice.model, choice.pretrained
-    first, _, rest = str(error).partition("\n")
     reason = f"{type(error).__name__}: {first_line(error)}"
+    first, _, rest = str(error).partition("\n")
     if "loading state_dict" in first and rest:  # torch's first line that says which
-        which = textwrap.shorten(rest.splitlines()[0], 200, placeholder=" …")
-        reason = f"they do not fit: {which}"
+        reason = f"they do not fit: {short(rest.splitlines()[0].strip(), 200)}"
     elif isinstance(error, pickle.UnpicklingError):  # torch advises to unpickle what it holds
         reason = "it has other content than tensors: save only the model's state_dict()"
     if model.startswith(_HUB):
@@ -321,11 +280,11 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
             f"cannot load {model}: download the files of https://huggingface.co/"
             f"{model.removeprefix(_HUB)} and type --model local-dir:FOLDER ({reason})."
         )
-    tag = open_clip.get_pretrained_cfg(model, name)
-    if not tag:
-        weights = "" if ":" in model else f" with weights '{name}'"
-        return f"cannot load {model}{weights} ({reason})."
-    return f"cannot download the weights '{name}' of {model}: {_by_hand(model, tag)} ({reason})."
+    if tag := open_clip.get_pretrained_cfg(model, name):
+        way = _by_hand(model, tag)
+        return f"cannot download the weights '{name}' of {model}: {way} ({reason})."
+    weights = "" if ":" in model else f" with weights '{name}'"
+    return f"cannot load {model}{weights} ({reason})."
 
 
 def _by_hand(model: str, tag: Mapping[str, Any]) -> str:
@@ -352,8 +311,7 @@ def foreseen(choice: EncoderChoice) -> str:
         return ""
     import huggingface_hub
 
-    tag = _tag(choice)
-    named = f"weights '{choice.pretrained}' of {choice.model}"
+    tag, named = _tag(choice), f"weights '{choice.pretrained}' of {choice.model}"
     if isinstance(huggingface_hub.try_to_load_from_cache(*_place(tag)), str):
         return f"{named}: cached"
     by_hand = _by_hand(choice.model, tag)
@@ -365,20 +323,18 @@ def foreseen(choice: EncoderChoice) -> str:
 
 def misspelt(model: str) -> str:
     """A clause that says that a model does not exist and asks for a similar name; else empty."""
-    models = [] if ":" in model else _models()
+    if ":" in model:
+        return ""
+    if open_clip := sys.modules.get("open_clip"):
+        models = [TINY, *open_clip.list_models()]
+    else:  # names are read from the package's files, as importing it takes seconds
+        package = find_spec("open_clip")
+        assert package
+        assert package.origin
+        configs = Path(package.origin).with_name("model_configs").glob("*.json")
+        models = [TINY, *sorted(config.stem for config in configs)]
     meant = "" if model.replace("/", "-") in models else near(model, models)
     return f"open_clip has no model '{model}'{meant}" if meant else ""
-
-
-def _models() -> list[str]:
-    """The names of models, read from the package's files, as importing open_clip takes seconds."""
-    if open_clip := sys.modules.get("open_clip"):
-        return [TINY, *open_clip.list_models()]
-    package = find_spec("open_clip")
-    assert package
-    assert package.origin
-    files = Path(package.origin).with_name("model_configs").glob("*.json")
-    return [TINY, *sorted(file.stem for file in files)]
 
 
 def check_named(choice: EncoderChoice) -> None:

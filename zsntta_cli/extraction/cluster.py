@@ -13,12 +13,11 @@ from typing import Any
 
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.cache.parts import join_parts
-from zsntta_cli.datasets.names import SetName
 from zsntta_cli.encoders.clip import wait_passively
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, ZsnttaError
-from zsntta_cli.extraction.connection import check_installed, connected, last_line, most_cores
-from zsntta_cli.extraction.extractor import Extracted
-from zsntta_cli.extraction.plan import ExtractPlan, extract_part
+from zsntta_cli.extraction.connection import connected, last_line, most_cores
+from zsntta_cli.extraction.extractor import Extracted, Extractor
+from zsntta_cli.extraction.plan import ExtractPlan, extract_set
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
@@ -29,22 +28,26 @@ _RETRIES = 20  # of a part whose node was lost; one that kills its worker each t
 def extract_on_ray(
     plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings, of: int | None
 ) -> Iterator[Extracted]:
-    """Make the parts of a plan's set on a Ray cluster, in any order, then join all.
+    """Make the parts of a plan's set on a Ray cluster, as they finish, then join all.
 
     `of` is the number of parts, by default one for each GPU or, without any, for each machine.
 
     Raises:
         ZsnttaError: a worker raised it. EncoderError: the cluster cannot be reached or is lost.
     """
-    check_installed()
     if of is not None and of < 1:
         raise SettingsError(f"parts is {of}, must be 1 or more.")
-    import ray
-
     started, encoded = time.monotonic(), 0
-    with connected():  # Ctrl-C leaves it, too: no node goes on with what nobody waits for
+    with connected():  # Ctrl-C leaves it, which ends its tasks
+        import ray
+
         try:
-            for part in _parts(plan, choice, settings, of):
+            waiting = _start(plan, choice, settings, of)
+            while waiting:
+                [done], waiting = ray.wait(waiting)
+                part = ray.get(done)
+                if isinstance(part, ZsnttaError):
+                    raise part
                 encoded += part.encoded
                 yield part
         except ray.exceptions.RayError as error:
@@ -52,15 +55,14 @@ def extract_on_ray(
                 f"the Ray cluster failed ({last_line(error)}): finished work is kept; run the same "
                 f"command to resume."
             ) from error
-    [spec] = plan.datasets
-    path = feature_path(settings.features_dir, folder_name(choice), str(SetName.parse(spec)))
+    path = feature_path(settings.features_dir, folder_name(choice), str(plan.names[0]))
     yield Extracted(join_parts(path), encoded, time.monotonic() - started)
 
 
-def _parts(
+def _start(
     plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings, of: int | None
-) -> Iterator[Extracted]:
-    """The parts, in the order in which they finish."""
+) -> list[Any]:
+    """Start the tasks that make the parts."""
     import ray
     import torch
 
@@ -75,30 +77,19 @@ def _parts(
     else:  # features of another number of threads differ in their last bits
         device, needs = "cpu", {"num_cpus": min(threads, most_cores())}
         workers = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
-    of = of or workers
-    job = plan, choice, replace(settings, device=device)
+    job = LoadedScripts(), Path.cwd(), threads, plan, choice, replace(settings, device=device)
     task: Any = ray.remote(_make_part).options(max_retries=_RETRIES, **needs)
-    waiting = [
-        task.remote(LoadedScripts(), Path.cwd(), threads, job, (index, of))
-        for index in range(1, of + 1)
-    ]
-    try:
-        while waiting:
-            [done], waiting = ray.wait(waiting)
-            extracted = ray.get(done)
-            if isinstance(extracted, ZsnttaError):
-                raise extracted
-            yield extracted
-    finally:  # of a cluster that goes on without this process
-        for left in waiting:
-            ray.cancel(left)
+    of = of or workers
+    return [task.remote(*job, (index, of)) for index in range(1, of + 1)]
 
 
 def _make_part(
     _scripts: LoadedScripts,
     folder: Path,
     threads: int,
-    job: tuple[ExtractPlan, EncoderChoice, ExtractSettings],
+    plan: ExtractPlan,
+    choice: EncoderChoice,
+    settings: ExtractSettings,
     part: tuple[int, int],
 ) -> Extracted | ZsnttaError:
     """Make one part in a worker; an error that a user can fix is returned.
@@ -117,6 +108,6 @@ def _make_part(
             f"folder where the command is run."
         )
     try:
-        return extract_part(*job, Reporter(), part)
+        return extract_set(plan.names[0], plan, Extractor(choice, settings, Reporter()), part)
     except ZsnttaError as error:
         return error

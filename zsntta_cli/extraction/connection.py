@@ -11,12 +11,6 @@ from zsntta_cli.errors import EncoderError, SettingsError
 _NETWORKED = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # on Linux too, whatever its name says
 
 
-def check_installed() -> None:
-    """Check that Ray is installed: SettingsError if it is not."""
-    if find_spec("ray") is None:
-        raise SettingsError("the engine ray needs Ray: pip install 'zsntta[ray]'")
-
-
 @contextlib.contextmanager
 def connected() -> Iterator[None]:
     """Connect to the Ray cluster at RAY_ADDRESS, or to one that no other machine can reach.
@@ -26,7 +20,8 @@ def connected() -> Iterator[None]:
     Raises:
         SettingsError: Ray is not installed. EncoderError: there is no cluster.
     """
-    check_installed()
+    if find_spec("ray") is None:
+        raise SettingsError("the engine ray needs Ray: pip install 'zsntta[ray]'")
     import ray
 
     if ray.is_initialized():
@@ -64,20 +59,17 @@ def _on_the_loopback() -> Iterator[None]:
 
     constants = ray._private.ray_constants
     before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
-    networked = os.environ.get(_NETWORKED)
     os.environ[_NETWORKED] = "0"  # of the processes that it starts
     try:
         yield
     finally:
         constants.ENABLE_RAY_CLUSTER = before
         del os.environ[_NETWORKED]
-        if networked is not None:
-            os.environ[_NETWORKED] = networked
 
 
 def last_line(error: Exception) -> str:
     """The last line of an error: Ray's errors are long, and end with the task's own error."""
-    return str(error).strip().splitlines()[-1] if str(error).strip() else repr(error)
+    return str(error).strip().rpartition("\n")[2] or repr(error)
 
 
 def most_cores() -> int:

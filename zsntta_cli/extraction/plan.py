@@ -1,21 +1,19 @@
 """The work of `zsntta extract`: sets, word lists, noise images, then OOD partners."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
-from typing import NamedTuple
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, account, limited
-from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import DATASET, NOISE, SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.encoders.weights import check_named, foreseen
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, first_line, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import NO_NOISE, NOISE_TYPES, EncoderChoice, ExtractSettings
@@ -30,7 +28,6 @@ from zsntta_cli.settings.prompts import (
 
 # What ends one set: its files, its download, another set in its place, memory (also a GPU's).
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
-Failures = dict[str, Exception]  # sets that could not be extracted, as they were named, and why
 
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
 
@@ -64,13 +61,13 @@ class ExtractPlan:
         """The parsed names of its sets."""
         return tuple(map(SetName.parse, self.datasets))
 
-
-class Step(NamedTuple):
-    """The making of one feature file."""
-
-    name: str
-    make: Callable[[Extractor], Extracted]
-    is_partner: bool = False  # it was not asked for by name
+    @cached_property
+    def partner_names(self) -> tuple[str, ...]:
+        """The OOD sets that belong to its ID sets; none if an OOD set is named."""
+        entries = [datasets.CATALOGUE.get(name.base) for name in self.names]
+        if not self.partners or any(entry is None or entry.role == "ood" for entry in entries):
+            return ()
+        return tuple(dict.fromkeys(p for name in self.names for p in datasets.partners(name)))
 
 
 def extract(
@@ -78,12 +75,13 @@ def extract(
     choice: EncoderChoice,
     settings: ExtractSettings,
     reporter: Reporter,
-    failures: Failures | None = None,
+    failed: list[str] | None = None,
 ) -> Iterator[Extracted]:
     """Extract all sets of a plan, one after the other: named sets, words, noise images, partners.
 
-    With `failures`, a set that cannot be read, fetched or held in memory is recorded there, and the
-    other sets follow. A partner that is not available is skipped with a note.
+    Missing sets are fetched, or reported, before anything is encoded. With `failed`, a set that
+    cannot be read, fetched or held in memory is added there, a note says why, and the other sets
+    follow. A partner that is not available is skipped with a note.
 
     Raises:
         DatasetError: a set is unknown; raised before anything is encoded.
@@ -95,38 +93,52 @@ def extract(
         if not called.says_where:
             datasets.known(called)
     extractor, id_sizes = Extractor(choice, settings, reporter), list[int]()
-    for step in steps(plan, id_sizes):
+    names, ended = {*map(str, plan.names)}, set[str]()
+
+    def is_usable(name: str) -> bool:
+        return name not in ended or extractor.path(name).exists()
+
+    checks: list[tuple[str, Callable[[Extractor], Extracted | None]]] = [
+        (str(called), partial(_check_there, called, plan))
+        for called in (*plan.names, *map(SetName.parse, plan.partner_names))
+    ]
+    for name, make in chain(checks, steps(plan, id_sizes)):
+        is_noise = SetName.parse(name).kind == NOISE  # of no use where all sets are missing
+        if name in ended or (is_noise and names and not any(map(is_usable, names))):
+            continue
         try:
-            extracted = step.make(extractor)
+            extracted = make(extractor)
         except _OF_ONE_SET as error:
-            if step.is_partner and isinstance(error, DatasetError):
+            ended.add(name)
+            if name in plan.partner_names and isinstance(error, DatasetError):
                 reporter.note(f"skipped: {error}")
-            elif failures is None:
+            elif failed is None:
                 raise
             else:
-                failures[step.name] = error
+                failed.append(name)
+                reporter.note(f"not extracted: {name}: {first_line(error)}")
             continue
-        if extracted.features.kind == DATASET and extracted.features.texts:
-            id_sizes.append(extracted.images)
-        yield extracted
+        if extracted:
+            if extracted.features.kind == DATASET and extracted.features.texts:
+                id_sizes.append(extracted.images)
+            yield extracted
     extractor.match_class_names()
 
 
-def extract_part(
-    plan: ExtractPlan,
-    choice: EncoderChoice,
-    settings: ExtractSettings,
-    reporter: Reporter,
-    part: tuple[int, int],
-) -> Extracted:
-    """Extract a part of the only set of a plan, by its number from 1 and the number of parts.
+def _check_there(called: SetName, plan: ExtractPlan, _: Extractor) -> None:
+    """Fetch a set that is missing.
 
     Raises:
-        DatasetError: an image is broken.
-        StoreError: the part's file is from a different set or encoder.
+        DatasetError: it cannot be fetched; the message says where to get it.
     """
-    [called] = plan.names
-    return _extract_set(called, plan, Extractor(choice, settings, reporter), part)
+    if called.path and not called.path.exists():
+        from zsntta_cli.datasets.shards import is_pattern
+
+        is_there = is_pattern(called.path)
+    else:
+        is_there = called.says_where or datasets.known(called).is_there(plan.data_root)
+    if not is_there:
+        datasets.load_images(called, plan.data_root)
 
 
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
@@ -143,20 +155,18 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     megabytes: dict[str, int] = {}  # of the sets that are to be fetched
     named = {str(name): name for name in plan.names}
     ids = [1 for name, of in named.items() if of.says_where or datasets.known(name).role != "ood"]
-    for name, *_ in steps(plan, ids):
-        path = feature_path(settings.features_dir, folder, name)
-        if path.exists() and not settings.overwrite:
-            kept += 1
-            continue
-        base, is_given = SetName.parse(name).base, name in named and named[name].says_where
+    for name, _ in steps(plan, ids):
+        base, says_where = SetName.parse(name).base, name in named and named[name].says_where
         entry = datasets.CATALOGUE.get(base)
-        if entry and not entry.is_there(plan.data_root):
-            if entry.downloads:
+        is_there = entry is None or entry.is_there(plan.data_root)
+        if feature_path(settings.features_dir, folder, name).exists() and not settings.overwrite:
+            kept += 1
+        elif is_there or says_where or (entry and entry.downloads):
+            to_make.append(name)
+            if entry and entry.downloads and not is_there:
                 megabytes[base] = entry.megabytes
-            elif not is_given:
-                missing.append(name)
-                continue
-        to_make.append(name)
+        else:
+            missing.append(name)
     parts = [
         f"{len(names)} {what}" + (f" ({', '.join(names)})" if names else "")
         for what, names in (("to make", to_make), ("missing", missing))
@@ -171,97 +181,70 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     return lines
 
 
-def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
-    """The feature files of a plan, in the order in which they are made.
+def steps(
+    plan: ExtractPlan, id_sizes: Sequence[int]
+) -> Iterator[tuple[str, Callable[[Extractor], Extracted]]]:
+    """The feature files of a plan by name, and what makes them, in this order.
 
     `id_sizes` are the numbers of images of the ID sets that were made so far.
     """
     for called in plan.names:
-        yield Step(str(called), partial(_extract_set, called, plan))
-    for words in map(str, plan.words):
-        lists: dict[str, tuple[Callable[[], list[str]], Sequence[str]]] = {}
-        for name, prompt in lists_of(words).items():
-            lists[name] = partial(built_in_words, name), [prompt]
-        if not lists:
-            name, path = _named_words(words)
-            own = plan.prompts or [DEFAULT_PROMPT, *filter(None, [speech_prompt(name)])]
-            lists[name] = partial(read_words, path), own
-        for name, (read, prompts) in lists.items():
-            make = partial(
-                Extractor.words, name=name, read=read, templates=prompts, limit=plan.limit
-            )
-            yield Step(words_name(name), make)
+        yield str(called), partial(extract_set, called, plan)
+    for spec in map(str, plan.words):
+        parsed, built_in = SetName.parse(spec), lists_of(spec)
+        own, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
+        if not built_in and lists_of(own):
+            raise DatasetError(f"'{own}' is a built-in word list: name yours, as in mine=FILE.")
+        of_own = plan.prompts or [DEFAULT_PROMPT, *filter(None, [speech_prompt(own)])]
+        for words, prompt in (built_in or {own: ""}).items():
+            yield words_name(words), partial(
+                Extractor.words, name=words_name(words), limit=plan.limit,
+                read=partial(built_in_words, words) if built_in else partial(read_words, path),
+                templates=[prompt] if built_in else of_own,
+            )  # fmt: skip
     types = ("gaussian",) if plan.noise is None and id_sizes else plan.noise or ()
     count = plan.noise_count or (max(1, max(id_sizes) // 4) if id_sizes else _NOISE_COUNT)
     for noise, images in plan.pools or zip(types, repeat(count)):
         if noise != NO_NOISE:
-            yield Step(noise_name(noise), partial(Extractor.noise, noise_type=noise, count=images))
-    for name in _partners(plan) if plan.partners else ():
-        yield Step(name, partial(_extract_partner, name, plan), is_partner=True)
+            yield noise_name(noise), partial(Extractor.noise, noise_type=noise, count=images)
+    for name in plan.partner_names:
+        yield name, partial(extract_set, SetName.parse(name), plan)
 
 
-def _partners(plan: ExtractPlan) -> list[str]:
-    """The OOD sets that belong to the named ID sets; none if an OOD set is named."""
-    for name in plan.names:
-        entry = datasets.CATALOGUE.get(name.base)  # of "cifar10-c:fog:1" too
-        if entry is None or entry.role == "ood":
-            return []
-    return list(dict.fromkeys(p for name in plan.names for p in datasets.partners(name)))
-
-
-def _named_words(spec: str) -> tuple[str, Path]:
-    """The name of a word list, with its part of speech, and its file: FILE, or NAME=FILE.
-
-    Raises:
-        DatasetError: the name is not a valid file name, or is that of a built-in list.
-    """
-    parsed = SetName.parse(spec)
-    name, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
-    if parsed.path and not re.fullmatch(r"[\w.-]+", name):
-        raise DatasetError(
-            f"'{name}' cannot name a word list: use letters, digits, '.', '_' or '-'."
-        )
-    if lists_of(name):
-        raise DatasetError(f"'{name}' is a built-in word list: name yours, as in mine=FILE.")
-    return name, path
-
-
-def _extract_partner(name: str, plan: ExtractPlan, extractor: Extractor) -> Extracted:
-    """Extract an OOD set that belongs to the named ID sets, if it is available."""
-    extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
-    images = datasets.load_images(name, plan.data_root, plan.as_shown)
-    return extractor.dataset(limited(images, plan.limit))
-
-
-def _extract_set(
+def extract_set(
     called: SetName, plan: ExtractPlan, extractor: Extractor, part: tuple[int, int] | None = None
 ) -> Extracted:
-    """Extract a named set or a part of it, with class names under the plan's or its own prompts.
+    """Extract a set of a plan, or a part of it, by its number from 1 and the number of parts.
 
-    The user's own sets get the class names that are given for them. Notes describe how a set was
-    read.
+    A named set has class names under the plan's or its own prompts, a partner has none. The user's
+    own sets get the class names that are given for them. Notes describe how a set was read.
+
+    Raises:
+        DatasetError: an image is broken. StoreError: the file is from a different set or encoder.
     """
-    note = extractor.reporter.note
     images = datasets.load_images(called, plan.data_root, plan.as_shown)
     if plan.class_names and called.says_where:
         images = with_class_names(images, plan.class_names)
     name, prompts = images.name, plan.prompts
-    note(f"note: {account(images)}")
+    extractor.reporter.note(f"note: {account(images)}")
+    notes = [*images.notes, *twins(images.class_names, images.folder_names)]
     if DEEP in images.reading:
-        note(f"note: {name}: images with more than 8 bits are reduced to 8.")
-    for text in (*images.notes, *twins(images.class_names, images.folder_names)):
-        note(f"note: {name}: {text}")
+        notes.insert(0, "images with more than 8 bits are reduced to 8.")
     if (images.labels >= 0).any() and not images.class_names:
-        note(
-            f"note: {name}: its labels have no class names, so it can only be an OOD set: "
-            f"--class-names FILE gives them, one name per line."
+        notes.append(
+            "its labels have no class names, so it can only be an OOD set: --class-names FILE "
+            "gives them, one name per line."
         )
-    if not prompts and datasets.has_text(images):
+    if name in plan.partner_names:
+        notes, prompts = [f"an OOD partner of {', '.join(plan.datasets)}"], ()
+    elif not prompts and datasets.has_text(images):
         prompts = (datasets.default_prompt(name),)
         if images.templates:
             prompts = (*prompts, ensemble_name(images.templates))
-            note(
-                f"{name}: the features of its own {len(images.templates)} prompt templates are "
-                f"averaged ('{short(prompts[1])}'), besides '{prompts[0]}'."
+            notes.append(
+                f"the features of its own {len(images.templates)} prompt templates are averaged "
+                f"('{short(prompts[1])}'), besides '{prompts[0]}'."
             )
+    for text in notes:
+        extractor.reporter.note(f"note: {name}: {text}")
     return extractor.dataset(limited(images, plan.limit), [*dict.fromkeys(prompts)], part)
