@@ -12,7 +12,6 @@ from zsntta_cli.report.figure import COLUMNS, Figure, point_rows
 from zsntta_cli.report.forms import FIGURE_ENDINGS, csv_text
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import Filters, chosen
-from zsntta_cli.settings import ratio_place
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
@@ -70,7 +69,10 @@ def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = (
     """
     found = list(records)
     if "ratio" not in keep and "ratio" not in filters:
-        ratios = sorted({run.settings.stream.ratio for run in found}, key=ratio_place)
+        ratios = sorted(
+            {run.settings.stream.ratio for run in found},
+            key=lambda ratio: (isinstance(ratio, str), ratio),
+        )
         noisy = [ratio for ratio in ratios if ratio] or ratios
         ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
         found = [run for run in found if run.settings.stream.ratio == ratio]

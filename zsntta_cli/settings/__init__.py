@@ -5,7 +5,6 @@ options.py has the declaration of a setting, and prompts.py has prompts and word
 
 import dataclasses
 import functools
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from zsntta_cli.errors import SettingsError, short, unknown
-from zsntta_cli.settings.options import Range, Settings, option, option_name
+from zsntta_cli.settings.options import Range, Settings, amount, choice, count, option, option_name
 
 TINY, OPENAI = "tiny", "openai"
 IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
@@ -47,8 +46,8 @@ class EncoderChoice(Settings):
     pretrained: str = option(
         OPENAI, "Weights: open_clip tag, path to a checkpoint, or 'none' (random)."
     )
-    precision: str = option(
-        FP32, "Precision of the encoder. amp is the released code's autocast.", choices=PRECISIONS
+    precision: str = choice(
+        "Precision of the encoder. amp is the released code's autocast.", *PRECISIONS
     )
     folder: str | None = option(  # of features that an unknown encoder made elsewhere
         None, "Folder name of the encoder's features.", name="encoder", shown="the model's, or all"
@@ -56,15 +55,12 @@ class EncoderChoice(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = _CHECKPOINT if self.model.startswith(CHECKPOINT) else ""
-        own = _EMBEDDED if self.model == TINY else own
-        if own:
-            if self.pretrained not in (OPENAI, own):
-                raise SettingsError(
-                    f"pretrained is '{self.pretrained}', but {self.model} has its own weights: "
-                    f"omit it."
-                )
-            object.__setattr__(self, "pretrained", own)
+        own = _CHECKPOINT * self.model.startswith(CHECKPOINT) or _EMBEDDED * (self.model == TINY)
+        if own and self.pretrained not in (OPENAI, own):
+            raise SettingsError(
+                f"pretrained is '{self.pretrained}', but {self.model} has its own weights: omit it."
+            )
+        object.__setattr__(self, "pretrained", own or self.pretrained)
 
     @property
     def has_own_weights(self) -> bool:
@@ -107,18 +103,17 @@ PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-1
 @functools.cache
 def known_folders() -> Mapping[str, EncoderChoice]:
     """The paper's encoders and the embedded one, in any precision, by their features' folders."""
-    found = {}
-    for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS):
-        for precision in PRECISIONS:
-            choice = replace(encoder, precision=precision)
-            found[choice.slug] = choice
-    return found
+    choices = [
+        replace(encoder, precision=precision)
+        for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS)
+        for precision in PRECISIONS
+    ]
+    return {choice.slug: choice for choice in choices}
 
 
 def is_tiny(folder: str) -> bool:
     """Whether a folder has the embedded encoder's features, in any precision."""
-    name, dash, precision = folder.partition("-")
-    return name == TINY and (precision in PRECISIONS if dash else True)
+    return folder == TINY or folder in [f"{TINY}-{precision}" for precision in PRECISIONS]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +123,8 @@ class MachineSettings(Settings):
     panel = "How it runs"
 
     device: str = option("auto", "auto, cpu, cuda, cuda:1 …")
-    workers: int = option(  # for each device
-        min(os.cpu_count() or 1, 16), "Number of threads that read images.", within=Range(least=1)
+    workers: int = count(  # for each device
+        min(os.cpu_count() or 1, 16), "Number of threads that read images."
     )
 
 
@@ -137,15 +132,10 @@ class MachineSettings(Settings):
 class ExtractSettings(MachineSettings):
     """How and where images are encoded; only `batch_size` and `store` can change features."""
 
-    batch_size: int = option(
-        128, "Images per encoder pass. It affects the last bits of features.",
-        within=Range(least=1),
-    )  # fmt: skip
+    batch_size: int = count(128, "Images per encoder pass. It affects the last bits of features.")
     skip_broken: bool = option(False, "Skip unreadable images.")
     overwrite: bool = option(False, "Replace files made from other images.")
-    store: str = option(
-        FLOAT16, "Type of the features in the file. float32 takes twice the space.", choices=STORES
-    )
+    store: str = choice("Type of the features in the file. float32 takes twice the space.", *STORES)
     features_dir: Path = option(FEATURES, "Folder of the feature files.")  # noqa: RUF009
 
 
@@ -208,13 +198,11 @@ def parse_ratio(text: str) -> Ratio:
     Raises:
         SettingsError: the text is not a ratio.
     """
-    if text == NATURAL:
-        return NATURAL
-    if not re.fullmatch(_SHARE, text):
+    if text != NATURAL and not re.fullmatch(_SHARE, text):
         raise SettingsError(
             f"ratio is {short(ascii(text))}, must be a number in [0, 1) or {NATURAL}."
         )
-    return float(text)
+    return text if text == NATURAL else float(text)
 
 
 def ood_share(ratio: Ratio) -> float:
@@ -227,18 +215,15 @@ def ratio_text(ratio: Ratio) -> str:
     return ratio if isinstance(ratio, str) else f"{ratio:.4g}"
 
 
-def ratio_place(ratio: Ratio) -> float:
-    """The sort key of a ratio: numbers come first in rising order, and then `natural`."""
-    return float("inf") if isinstance(ratio, str) else ratio
-
-
-# The orders of a stream by their names, some of which have a number behind a colon.
+# The orders of a stream by their names; some have a number behind a colon, of a form as in an
+# example.
 PLAIN = ("shuffled", "class", "burst", "late", "first")
 DIRICHLET, PARTS = "dirichlet", "parts"
+_NUMBERS = {
+    DIRICHLET: (r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf", "0.1"), PARTS: (r"[1-9]\d{0,5}", "15"),
+}  # fmt: skip
+_LARGEST_NUMBER = 1e6  # beside `inf`
 ORDERS = (*PLAIN, f"{DIRICHLET}:G", f"{PARTS}:N")  # the names in help texts
-_CONCENTRATION = r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf"
-_LARGEST_CONCENTRATION = 1e6  # the largest concentration beside `inf`
-_PARTS = r"[1-9]\d{0,5}"
 
 
 def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
@@ -248,19 +233,15 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
         SettingsError: there is no such order.
         SettingsError: the order does not take this number.
     """
-    name, colon, rest = text.partition(":")
+    name, colon, number = text.partition(":")
     if name in PLAIN and not colon:
         return name, ()
-    if name == PARTS:
-        if not re.fullmatch(_PARTS, rest):
-            raise SettingsError(f"order is {short(ascii(text))}, must look like {PARTS}:15.")
-        return name, (int(rest),)
-    if name != DIRICHLET:
+    if name not in _NUMBERS:
         raise unknown("order", text, ORDERS)
-    concentration = float(rest) if re.fullmatch(_CONCENTRATION, rest) else math.nan
-    if not (0 < concentration <= _LARGEST_CONCENTRATION or math.isinf(concentration)):
-        raise SettingsError(f"order is {short(ascii(text))}, must look like {DIRICHLET}:0.1.")
-    return name, (concentration,)
+    form, example = _NUMBERS[name]
+    if re.fullmatch(form, number) and (number == "inf" or 0 < float(number) <= _LARGEST_NUMBER):
+        return name, (float(number),)
+    raise SettingsError(f"order is {short(ascii(text))}, must look like {name}:{example}.")
 
 
 class StreamSizes(NamedTuple):
@@ -283,30 +264,21 @@ class StreamSettings(Settings):
         0.5, "OOD share of the stream, in [0, 1), or natural: all images of both sets.",
         within=Range(least=0, below=1), checked_by=parse_ratio,
     )  # fmt: skip
-    seed: int = option(
-        0, "Seed of the stream's order and of a random detector.", within=Range(least=0)
-    )
+    seed: int = amount(0, "Seed of the stream's order and of a random detector.")
     order: str = option(  # the paper's is shuffled; real ones may be sorted, bursty, clean at first
         "shuffled", "Order of the stream (docs/detector.md, docs/streams.md).", choices=ORDERS,
         checked_by=parse_order,
     )  # fmt: skip
     noise: str = option(
-        NO_NOISE,
-        "Type of the injected noise images.",
-        choices=(*NOISE_TYPES, NO_NOISE),
+        NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE),
         shown="gaussian for adand, none for others",
-    )
-    noise_every: int = option(
-        8, "M: one injected noise image after every M samples.", within=Range(least=1)
-    )
-    placement: str = option(
-        "periodic", "Where injected noise goes: after every M-th sample, or anywhere.",
-        choices=("periodic", "shuffled"),
     )  # fmt: skip
-    ood_fill: str = option(
-        "repeat",
-        "If there are too few OOD images, repeat them or cap the ratio.",
-        choices=("repeat", "cap"),
+    noise_every: int = count(8, "M: one injected noise image after every M samples.")
+    placement: str = choice(
+        "Where injected noise goes: after every M-th sample, or anywhere.", "periodic", "shuffled"
+    )
+    ood_fill: str = choice(
+        "If there are too few OOD images, repeat them or cap the ratio.", "repeat", "cap"
     )
     ood_items: str = option(
         "", "Folder with lists of the OOD images to use: ODDS/ID_OOD.txt (docs/streams.md)."
@@ -316,9 +288,7 @@ class StreamSettings(Settings):
         False,
         "Swap the names of Food-101's cheesecake and cheese plate, as the released code does.",
     )
-    limit: int | None = option(
-        None, "Use only the first samples, up to this number.", within=Range(least=1)
-    )
+    limit: int | None = count(None, "Use only the first samples, up to this number.")
 
     def __post_init__(self) -> None:
         if isinstance(self.ratio, str):
@@ -348,31 +318,21 @@ class ThresholdSettings(Settings):
 
     panel = "Threshold"
 
-    score: str = option(  # Eq. 1, or only the best class's logit (methods/match.py)
-        MCM, "Noise score of the frozen model.", choices=SCORES
-    )
+    # Eq. 1, or only the best class's logit (methods/match.py).
+    score: str = choice("Noise score of the frozen model.", *SCORES)
     fixed: float | None = option(
-        None,
-        "A fixed threshold on the ID score, or 'adaptive'.",
-        within=Range(least=0, most=1),
-        name="threshold",
-        shown="adaptive",
-    )
-    # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
-    fixed_on: str = option(
-        "id-score", "Score to which a fixed threshold applies.", choices=("id-score", "noise-score")
-    )
-    queue: int = option(  # Sec. 5.1
-        512,
-        "N_q: number of scores that determine the threshold.",
-        within=Range(least=1, most=LARGEST_QUEUE),
-    )
-    criterion: str = option(
-        "otsu",
-        "Threshold criterion: weighted by size, or literally Eq. 3.",
-        choices=("otsu", "unweighted"),
-    )
-    degenerate: str = option(
-        "hold", "If no split is valid, hold the last threshold or use zero.",
-        choices=("hold", "zero"),
+        None, "A fixed threshold on the ID score, or 'adaptive'.",
+        within=Range(least=0, most=1), name="threshold", shown="adaptive",
     )  # fmt: skip
+    # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
+    fixed_on: str = choice("Score to which a fixed threshold applies.", "id-score", "noise-score")
+    queue: int = option(  # Sec. 5.1
+        512, "N_q: number of scores that determine the threshold.",
+        within=Range(least=1, most=LARGEST_QUEUE),
+    )  # fmt: skip
+    criterion: str = choice(
+        "Threshold criterion: weighted by size, or literally Eq. 3.", "otsu", "unweighted"
+    )
+    degenerate: str = choice(
+        "If no split is valid, hold the last threshold or use zero.", "hold", "zero"
+    )

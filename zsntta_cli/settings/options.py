@@ -121,27 +121,27 @@ class Settings:
     def __post_init__(self) -> None:
         for declared in dataclasses.fields(self):  # type: ignore[arg-type]
             value, metadata = getattr(self, declared.name), declared.metadata
-            kind, optional = value_type(declared)
+            (kind, optional), within = value_type(declared), metadata.get("within")
             if value is None and optional:
                 continue
             if isinstance(value, str) and metadata.get("checked_by"):
                 metadata["checked_by"](value)
                 continue
-            name, within = option_name(declared), metadata.get("within")
             wanted, words = _KINDS.get(
                 kind, (typing.get_origin(kind) or kind, f"a {kind.__name__}")
             )
             if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
                 words = "true or false" if kind is bool else words
-            elif metadata.get("choices") and value not in metadata["choices"]:
-                raise unknown(name, str(value), metadata["choices"])
+            elif metadata.get("choices"):
+                check_choice(option_name(declared), str(value), metadata["choices"])
+                continue
             elif within is None or value in within:
                 continue
             else:
                 is_large = isinstance(value, Integral) and abs(int(value)) > _LARGEST
                 words = f"{within}{f', and at most {_LARGEST:,}' * is_large}"
             text = "none" if value is None else ascii(value) if isinstance(value, str) else value
-            raise SettingsError(f"{name} is {short(str(text))}, must be {words}.")
+            raise SettingsError(f"{option_name(declared)} is {short(str(text))}, must be {words}.")
 
 
 def check(ok: bool, message: str) -> None:
@@ -153,4 +153,4 @@ def check(ok: bool, message: str) -> None:
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise SettingsError unless the value is one of the choices."""
     if value not in choices:
-        raise unknown(name, value, tuple(choices), _LISTING.get(name, ""))
+        raise unknown(name, value, choices, _LISTING.get(name, ""))

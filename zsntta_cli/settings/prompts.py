@@ -6,7 +6,6 @@ adjectives are two lists of one set, and a method mines a share of each.
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,10 +16,7 @@ from zsntta_cli.errors import SettingsError, short
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
-# The class name's place as other tools write it: {c} of CLIP_benchmark, {classname}, {0}, %s.
-_OTHER_MARK = r"(?s)([^{}%]*)(\{\w+\}|%s)([^{}%]*)"
 ENSEMBLE = "clip-"  # the beginning of an ensemble's name
-_ENSEMBLES = Path(__file__).with_name("ensembles.json")
 PHOTOS = "photos"  # in place of a prompt: class features were made of example photos
 
 # Between templates whose features are averaged, in one key; none can be typed with two {}.
@@ -40,7 +36,7 @@ def ensembles() -> dict[str, list[str]]:
     Engineering for ImageNet" of its repository): 80 templates and the 7 best ones for ImageNet, 18
     for CIFAR, 8 for cars and 2 for aircraft.
     """
-    named: dict[str, list[str]] = json.loads(_ENSEMBLES.read_text())
+    named: dict[str, list[str]] = json.loads(Path(__file__).with_name("ensembles.json").read_text())
     return named
 
 
@@ -60,11 +56,6 @@ def prompt_template(prompt: str) -> str:
         return _AND.join(map(prompt_template, parts))
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
-        if other := re.fullmatch(_OTHER_MARK, template):
-            meant = f"{other[1]}{{}}{other[3]}"
-            raise SettingsError(
-                f"prompt '{short(prompt)}' has {other[2]} instead of {{}}: write '{short(meant)}'."
-            )
         raise SettingsError(
             f"prompt '{short(prompt)}' is neither one of {', '.join([*PROMPTS, *ensembles()])} nor "
             f"a text with one {{}} for the class name."
@@ -101,12 +92,11 @@ def templates_of(name: str) -> list[str]:
 
 
 def prompt_label(prompt: str) -> str:
-    """A prompt as tables show it: a long one as its first template, a count and a digest."""
-    if len(prompt) <= _LONGEST_LABEL or len(templates_of(prompt)) == 1:
+    """A prompt as tables show it: a long one by its beginning and a digest, so that none is two."""
+    if len(prompt) <= _LONGEST_LABEL:
         return prompt
-    first, *rest = templates_of(prompt)
     digest = hashlib.sha256(prompt.encode()).hexdigest()[:8]
-    return f"{short(first, _LONGEST_LABEL // 2)} | {len(rest)} more ({digest})"
+    return f"{short(prompt, _LONGEST_LABEL - 11)} ({digest})"
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
@@ -140,17 +130,15 @@ class WordSet:
     of_method: bool = False  # for one method only: never the default of the others
 
 
-WORD_SETS: dict[str, WordSet] = {
+WORD_SETS = {
     "wordnet": WordSet(
         {"wordnet-nouns": NOUN_PROMPT, "wordnet-adjectives": SPEECH_PROMPTS["adjectives"]},
         NOUN_PROMPT,
     ),
     "csp": WordSet(
-        {"csp-nouns": CSP_NOUN_PROMPT, "csp-adjectives": CSP_PHRASE_PROMPT},
-        CSP_NOUN_PROMPT,
-        of_method=True,
+        {"csp-nouns": CSP_NOUN_PROMPT, "csp-adjectives": CSP_PHRASE_PROMPT}, CSP_NOUN_PROMPT, True
     ),
-    "cma": WordSet({"cma": "{}"}, None, of_method=True),
+    "cma": WordSet({"cma": "{}"}, None, True),
     "drawn": WordSet({"drawn": DEFAULT_PROMPT}, None),  # for the embedded encoder
 }
 
