@@ -17,20 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from zsntta_cli.errors import SettingsError, StoreError, first_line
+from zsntta_cli.errors import StoreError, first_line
 
 _PREFIX, _SUFFIX = ".zsntta-", ".tmp"
-
-
-def checked_path(value: str | Path, what: str) -> Path:
-    """Turn a path given by a caller into one that the system accepts.
-
-    Raises:
-        SettingsError: the path contains NUL, which would end it.
-    """
-    if "\0" in str(value):
-        raise SettingsError(f"{what} is {str(value)!r}: a path cannot contain NUL.")
-    return Path(value)
 
 
 @contextlib.contextmanager

@@ -74,10 +74,9 @@ def pull(
             raise StoreError(f"{repository} has no {pattern}.")
         for file in files:
             path = feature_path(root, file.parent.name, file.stem)
-            features = replace(store.read(file), path=path)
-            if features.name != path.stem:
-                named = short(features.name)
-                raise StoreError(f"{path.stem}.h5 on the hub has the features of '{named}'.")
+            if wrong := store.problems(file):
+                raise StoreError(f"{path.name} on the hub cannot be used: {'; '.join(wrong)}.")
+            features = replace(store.read(file, rows=False), path=path)
             check_folder(root, path.parent.name, features.identity)
             with locked(path, note):
                 is_new = not path.exists()

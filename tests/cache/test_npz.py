@@ -68,7 +68,7 @@ WRITE = {  # of one array, by the file's ending
 @pytest.mark.parametrize("ending", WRITE)
 def test_features_and_labels_of_each_kind_of_file(ending):
     WRITE[ending](f"f{ending}", RAW, "image_features")
-    WRITE[ending](f"l{ending}", LABELS, "targets")
+    WRITE[ending](f"l{ending}", LABELS.astype(np.uint8), "targets")
     np.save("n.npy", np.array([name.encode() for name in NAMES]))
     taken, _ = imported(f"f{ending}", labels=Path(f"l{ending}"), class_names=Path("n.npy"))
     assert np.array_equal(taken.image_features, RAW)
@@ -153,7 +153,8 @@ MISFITS = [
     (changed("features", 1, 0), "1 features are zero (the first in row 1)"),
     ({"labels": LABELS[:3]}, "'labels' is int64 (3,), must be whole numbers (4)"),
     ({"labels": LABELS.astype(float)}, "is float64 (4,), must be whole numbers (4)."),
-    ({"labels": LABELS - 2}, "labels are -2 to 0, must count from 0 to 2, or be -1"),
+    ({"labels": np.array([0, 1, 3, 2**40])}, "has the label 2147483647, must be below 3"),
+    ({"labels": LABELS - 2}, "has the label -2, must be -1 (none) or more"),
     ({"class_names": np.array(["a", "\x1b[2J", "c"])}, "of one line each"),
     ({"class_names": np.array(["a", "\ud800", "c"])}, "of one line each"),
     ({"class_names": np.arange(3)}, "'class_names' is int64 (3,), must be texts"),

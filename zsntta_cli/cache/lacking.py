@@ -14,7 +14,7 @@ from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import StoreError, ZsnttaError, first_of, near, short
 from zsntta_cli.settings import FEATURES, IMPORTED, EncoderChoice, known_folders
-from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
+from zsntta_cli.settings.prompts import PHOTOS, set_of
 
 _CACHED = 6  # of the sets that there are in place of one that is missing
 
@@ -59,9 +59,6 @@ def missing_text(
     """
     there = ", ".join(f"'{short(template)}'" for template in cached) or "none"
     lacks = f"the prompt '{short(prompt)}' is not cached for '{name}' (cached: {there})"
-    lists = [n for n, s in WORD_SETS.items() if prompt in s.prompts.values()]
-    if lists and len(templates_of(prompt)) > 1 and not _is_imported(encoder, root):
-        return StoreError(f"{lacks}: type zsntta extract --words {lists[0]}{_of(encoder, root)}")
     option = "--class-photos DIR" if prompt == PHOTOS else f"--prompt {quote(prompt)}"
     of_limit = f" --limit {limit}" if limit else ""
     return StoreError(f"{lacks}: type {making([name], encoder, root)} {option}{of_limit}")

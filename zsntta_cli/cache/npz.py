@@ -140,7 +140,11 @@ def import_features(name: str, what: ImportSettings, root: Path, note: Note) -> 
         generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
         said = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
         [of_words] = _lines({_GENERIC_SOURCE: said}, _GENERIC_SOURCE, 1)
-    if _LABELS not in held and name not in pools:
+    labels = np.full(count, -1, np.int32)
+    if _LABELS in held:  # what no label can be stays so: it is refused with the other faults
+        whole = _checked(held, _LABELS, (count,), "iu").astype(np.int64)
+        labels = np.clip(whole, -2, np.iinfo(np.int32).max).astype(np.int32)
+    elif name not in pools:
         note("no labels: it can only be an OOD set")
     norms, is_unit = row_norms(rows), what.normalized
     if is_unit is None:
@@ -150,8 +154,7 @@ def import_features(name: str, what: ImportSettings, root: Path, note: Note) -> 
     new = Features(
         path, NOISE if name in pools else DATASET, name, _identity(what, held, note),
         {"images": count, "imported": [file.name for file in _files(what).values()]},
-        rows, _labels(held, count, len(names)), names, texts, generic, of_words, is_unit,
-        machine_facts(),
+        rows, labels, names, texts, generic, of_words, is_unit, machine_facts(),
     )  # fmt: skip
     if wrong := [*faults(new, every_row=True)]:
         raise StoreError(f"{what.features} cannot be used: {'; '.join(wrong)}.")
@@ -237,19 +240,6 @@ def _text(name: str, what: ImportSettings, held: Arrays, shape: tuple[int | str,
     with np.errstate(all="ignore"):  # zeros, whose norm stays another: they are refused
         rows = rows if (abs(norms - 1) <= _TEXT_IS_UNIT).all() else rows / norms[:, None]
     return Text(template, np.ascontiguousarray(rows, np.float32))
-
-
-def _labels(held: Arrays, count: int, classes: int) -> NDArray[np.int32]:
-    """The labels (N,), -1 for none."""
-    if _LABELS not in held:
-        return np.full(count, -1, np.int32)
-    labels, most = _checked(held, _LABELS, (count,), "iu"), classes - 1 if classes else 2**31 - 1
-    if not -1 <= labels.min() <= labels.max() <= most:
-        raise StoreError(
-            f"labels are {labels.min()} to {labels.max()}, must count from 0 to {most}, or be "
-            f"-1 for none."
-        )
-    return labels.astype(np.int32)
 
 
 def _identity(what: ImportSettings, held: Arrays, note: Note) -> dict[str, Any]:

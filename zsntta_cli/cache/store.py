@@ -226,8 +226,6 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     labels = _data(file, "labels", (count,), np.int32)[()]
     _data(file, "sample_ids", (count,))
     class_names = _strings(file, "class_names") if "class_names" in file else ()
-    if class_names and labels.max(initial=-1) >= len(class_names):
-        raise ValueError("a label has no class name")
     texts, under = {}, _member(file, "text", h5py.Group) if "text" in file else {}
     for key in under:
         group = _member(under, key, h5py.Group)
@@ -346,6 +344,8 @@ def faults(features: Features, every_row: bool = False) -> Iterator[str]:
             yield f"its source's {key} is not a whole number"
     if (lowest := features.labels.min(initial=0)) < -1:
         yield f"has the label {lowest}, must be -1 (none) or more"
+    if (highest := features.labels.max(initial=-1)) >= (classes := len(features.class_names)) > 0:
+        yield f"has the label {highest}, must be below {classes}, the number of class names"
     if not len(rows) and features.kind != WORDS:
         yield "holds no features"
     suspects = np.flatnonzero((rows[:, :1] == 0).all(axis=1))  # few, unless whole rows are zero

@@ -39,19 +39,16 @@ def extract(
         ZsnttaError: the error with which the command would end.
     """
     from zsntta_cli.extraction import plan
-    from zsntta_cli.files import checked_path
     from zsntta_cli.progress import Reporter
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
-    for name in (*sets, *words):
-        checked_path(name, "a set or word list")
     wanted = plan.ExtractPlan(
-        sets, checked_path(data_root, "data_root"), tuple(words), limit, tuple(prompts),
+        sets, Path(data_root), tuple(words), limit, tuple(prompts),
         None if noise is None else tuple(noise), noise_count, partners, as_shown=as_shown,
     )  # fmt: skip
     settings = ExtractSettings(
         batch_size, skip_broken=skip_broken, overwrite=overwrite, store=store, device=device,
-        features_dir=checked_path(features_dir, "features_dir"),
+        features_dir=Path(features_dir),
     )  # fmt: skip
     choice = EncoderChoice(model, pretrained, precision)
     return list(plan.extract(wanted, choice, settings, reporter or Reporter()))

@@ -43,7 +43,6 @@ def simulate(
     Raises:
         ZsnttaError: the error that the command would end with.
     """
-    from zsntta_cli.files import checked_path
     from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.runner import Runner
@@ -52,15 +51,15 @@ def simulate(
     from zsntta_cli.simulation.notes import notes_before
 
     for script in plugins:
-        load_script(checked_path(script, "a plugin"))
+        load_script(Path(script))
     choice = EncoderChoice(model, pretrained, precision, encoder)
     grid = Grid(
         methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),
         {name: _several(value) for name, value in settings.items()},
         {m: {k: _several(v) for k, v in some.items()} for m, some in (own or {}).items()},
     )  # fmt: skip
-    root = checked_path(features_dir, "features_dir")
-    path = checked_path(records, "records") if records else None
+    root = Path(features_dir)
+    path = Path(records) if records else None
     keeping = Keeping.beside(root, path, fresh, command="zsntta_cli.simulate")
     runner = Runner(root, jobs, engine, live or LiveSettings(), keeping=keeping)
     runs = grid.runs(root)
@@ -86,13 +85,12 @@ def runs(
     Raises:
         StoreError: there are no kept results.
     """
-    from zsntta_cli.files import checked_path
     from zsntta_cli.results.frame import all_settings
     from zsntta_cli.results.store import STORE, RecordStore
     from zsntta_cli.results.tidy import run_rows
 
-    root = checked_path(features_dir, "features_dir")
-    with RecordStore(checked_path(records, "records") if records else root / STORE) as store:
+    root = Path(features_dir)
+    with RecordStore(Path(records) if records else root / STORE) as store:
         kept = store.find(curves=False)
     settings = [all_settings(record) for record in kept.values()]
     names = dict.fromkeys(name for own in settings for name in own)
