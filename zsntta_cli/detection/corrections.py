@@ -57,8 +57,8 @@ def read_corrections(path: Path) -> list[Correction]:
         if isinstance(line, str) and not line.strip():
             continue
         try:
-            if said := _said(json.loads(line) if isinstance(line, str) else line):
-                corrections.append(said)
+            if correction := _said(json.loads(line) if isinstance(line, str) else line):
+                corrections.append(correction)
         except (ValueError, RecursionError) as error:
             place = "row" if is_table else "line"
             raise StoreError(
@@ -94,8 +94,8 @@ def _said(row: Any) -> Correction | None:
     elif (word := cells.get("noise", "").lower()) in _WORDS:
         noise = _WORDS[word]
     else:
-        shown = short(repr(row["noise"])) if "noise" in row else "missing"
-        raise ValueError(f"'noise' is {shown}")
+        value = short(repr(row["noise"])) if "noise" in row else "missing"
+        raise ValueError(f"'noise' is {value}")
     if noise and name:
         raise ValueError("it is noise and has a class")
     content, source = cells.get("content", "").lower(), row.get("source")
@@ -116,8 +116,8 @@ class Corrected:
 
     def __init__(self, corrections: Sequence[Correction]) -> None:
         """Take corrections; the last one about an image, or about equal images, counts."""
-        self._by_image = {one.image: one for one in corrections}
-        answers = {(one.image, one.noise) for one in corrections}
+        self._by_image = {correction.image: correction for correction in corrections}
+        answers = {(correction.image, correction.noise) for correction in corrections}
         self._contradicted = len(answers) - len(self._by_image)
         self._used: set[str] = set()
         self._learned = self._rows = self._other_classes = 0
@@ -148,7 +148,7 @@ class Corrected:
         """Apply a person's corrections to the rows of their images."""
         for row in rows:
             images = row["content"] or "", row["source"]
-            image = next((one for one in images if one in self._by_image), None)
+            image = next((key for key in images if key in self._by_image), None)
             if image is None or row["error"] is not None:
                 continue
             self._used.add(image)

@@ -148,8 +148,8 @@ class Detector:
                 # The rule of answers is fitted anew at fixed numbers of images, whatever the
                 # pieces.
                 step = _STEP if self.seen < learning.RECENT else learning.RECENT
-                some = step - self.seen % step if self._labels else len(rows)
-                new, rows = rows[:some], rows[some:]
+                count = step - self.seen % step if self._labels else len(rows)
+                new, rows = rows[:count], rows[count:]
                 parts.append(self._by_rule(self._rule, self._decided(self._judge, new), new))
                 self._see(new)
                 if len(new) and self.seen % step == 0:
@@ -266,9 +266,13 @@ class Detector:
 
     def _stream(self, rows: Rows) -> StreamData:
         """Raw features (N, D) as a stream with zero-shot scores."""
-        known = self.is_level_known
         return StreamData.scored(
-            rows, self.text, self.scale, seed=self.seed, generic=self.generic, is_level_known=known
+            rows,
+            self.text,
+            self.scale,
+            seed=self.seed,
+            generic=self.generic,
+            is_level_known=self.is_level_known,
         )
 
     def _decided(self, judge: Method, rows: Rows, learn: bool = True) -> Verdicts:

@@ -113,11 +113,11 @@ class Encoding:
         if not todo:
             return
         batches = deque(todo[i : i + _BATCH] for i in range(0, len(todo), _BATCH))
-        known = self.store.keys(IMAGE, reader())  # what is known by its content is not decoded
+        kept_contents = self.store.keys(IMAGE, reader())  # a known content is not decoded
         with (self.reporter if name else Reporter()).track(name, len(todo)) as advance:
             # No encoder is loaded until an image is new and can be decoded.
             while batches and "encoder" not in vars(self):
-                decode = partial(_read, known=known, use=bool)
+                decode = partial(_read, contents=kept_contents, use=bool)
                 [is_new] = read_ahead(decode, [batches[0]], self.workers)
                 if any(is_new):
                     assert self.encoder  # by this thread, which Ctrl-C interrupts
@@ -125,7 +125,7 @@ class Encoding:
                     self._keep(batches[0], {}, stamps)
                     advance(len(batches.popleft()))
             if batches:
-                read = partial(_read, known=known, use=self.encoder.resize)
+                read = partial(_read, contents=kept_contents, use=self.encoder.resize)
                 loaded = read_ahead(read, batches, self.workers)
                 for batch, pixels in zip(batches, loaded, strict=True):
                     new = {
@@ -134,7 +134,7 @@ class Encoding:
                         if image is not None
                     }
                     self._keep(batch, new, stamps)
-                    known |= {photo.content for photo in batch}
+                    kept_contents |= {photo.content for photo in batch}
                     advance(len(batch))
 
     def features_of(self, contents: Iterable[bytes]) -> dict[bytes, NDArray[np.floating]]:
@@ -191,12 +191,12 @@ def wrong_with(features: NDArray[np.floating]) -> str:
     return "its features have the same value in all dimensions" if not np.ptp(features) else ""
 
 
-def _read(photo: Photo, known: Set[bytes], use: Callable[[Image.Image], Made]) -> Made | None:
-    """Read an image, and `use` it; None if its content is known, or it has an error now."""
+def _read(photo: Photo, contents: Set[bytes], use: Callable[[Image.Image], Made]) -> Made | None:
+    """Read an image, and `use` it; None if it is one of `contents`, or has an error now."""
     try:
         data = photo.read()
         photo.content = hashlib.sha256(data).digest()
-        if photo.content not in known:
+        if photo.content not in contents:
             image, photo.note = as_shown(data)
             return use(image)
     except Exception as error:  # of a damaged image PIL raises nearly anything

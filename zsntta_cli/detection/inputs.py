@@ -27,8 +27,8 @@ Rows = NDArray[np.float32]
 def check_method(name: str) -> None:
     """Raise SettingsError unless a method is one that judges single images here."""
     if name not in DETECTORS:
-        own = [known for known in METHODS if own_code(known) and METHODS[known].online]
-        check_choice("method", str(name), [*DETECTORS, *own])
+        plugged_in = [method for method in METHODS if own_code(method) and METHODS[method].online]
+        check_choice("method", str(name), [*DETECTORS, *plugged_in])
 
 
 def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdSettings, Any]:
@@ -152,10 +152,10 @@ def checked_answers(noise: Any, count: int, names: Sequence[str]) -> NDArray[np.
     """Which of `count` images are noise, as a person says it: true, false, or the class of each."""
     values = noise.tolist() if hasattr(noise, "tolist") else noise
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    given = len(values) if is_list else 1
+    answers = len(values) if is_list else 1
     check(
-        is_list and given == count,
-        f"noise has {counted(given, 'answer')}, must have one for each of the {count:,} images.",
+        is_list and answers == count,
+        f"noise has {counted(answers, 'answer')}, must have one for each of the {count:,} images.",
     )
     for i, value in enumerate(values):
         is_answer = isinstance(value, bool | np.bool_)

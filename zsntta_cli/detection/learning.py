@@ -117,9 +117,9 @@ def _ratios(features: Features, labels: Labels, usual: Features, *, among: bool 
     return logs[:, 0] - logs[:, 1]
 
 
-def _similarity(features: Features, others: Features) -> Floats:
+def _similarity(features: Features, rows: Features) -> Floats:
     """Similarities (N, M) in (0, 1]; 1 for equal features."""
-    return np.exp(_SHARPNESS * ((features @ others.T).astype(np.float64) - 1))
+    return np.exp(_SHARPNESS * ((features @ rows.T).astype(np.float64) - 1))
 
 
 def _weights(

@@ -98,16 +98,18 @@ def read_classes(path: Path) -> tuple[str, ...]:
 
 def notes_on(names: Sequence[str]) -> Iterator[str]:
     """Notes on names that CLIP hardly understands as they are meant."""
-    said: dict[str, list[str]] = {note: [] for note in (_IS_ELSE, _IS_NEGATED, _IS_FOREIGN)}
+    names_by_note: dict[str, list[str]] = {
+        note: [] for note in (_IS_ELSE, _IS_NEGATED, _IS_FOREIGN)
+    }
     for name in names:
         words = " ".join(name.replace("_", " ").lower().split())
         if _ELSE.fullmatch(words):
-            said[_IS_ELSE].append(f"'{short(name)}'")
+            names_by_note[_IS_ELSE].append(f"'{short(name)}'")
         elif _NEGATED.fullmatch(words):
-            said[_IS_NEGATED].append(f"'{short(name)}'")
+            names_by_note[_IS_NEGATED].append(f"'{short(name)}'")
         if not name.isascii() and _FOREIGN.search(name):
-            said[_IS_FOREIGN].append(f"'{short(name)}'")
-    for note, of_names in said.items():
+            names_by_note[_IS_FOREIGN].append(f"'{short(name)}'")
+    for note, of_names in names_by_note.items():
         if of_names:
             yield f"{first_of(of_names)} {note}"
 

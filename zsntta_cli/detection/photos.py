@@ -192,10 +192,10 @@ def class_features(
     sums = np.zeros((y.max() + 1, x.shape[1]))
     np.add.at(sums, y, x)
     check(bool((np.linalg.norm(sums, axis=1) > 0).all()), "the photos of a class cancel out.")
-    cosines, own = _left_out(x, y, sums)
-    right = int((cosines.argmax(1) == own).sum())
-    scale = _ONE_CLASS if len(sums) == 1 else _scale(cosines, own)
-    return PhotoClasses(names, unit(sums).astype(np.float32), scale, right, len(own))
+    cosines, labels = _left_out(x, y, sums)
+    right = int((cosines.argmax(1) == labels).sum())
+    scale = _ONE_CLASS if len(sums) == 1 else _scale(cosines, labels)
+    return PhotoClasses(names, unit(sums).astype(np.float32), scale, right, len(labels))
 
 
 def _left_out(x: Floats, y: Labels, sums: Floats) -> tuple[Floats, Labels]:
@@ -215,7 +215,7 @@ def _left_out(x: Floats, y: Labels, sums: Floats) -> tuple[Floats, Labels]:
     return cosines, labels
 
 
-def _scale(cosines: Floats, own: Labels) -> float:
+def _scale(cosines: Floats, labels: Labels) -> float:
     """The scale with the largest likelihood of the photos' own classes (M,), and somewhat above.
 
     If all of a few photos get their own class, no scale would be too large. So each is assumed to
@@ -226,7 +226,7 @@ def _scale(cosines: Floats, own: Labels) -> float:
     if count == 0:
         raise SettingsError("no class has two different photos: give 2 to 8 for each.")
     wrong = 1 / (count + 2)
-    at_own = cosines[np.arange(count), own]
+    at_own = cosines[np.arange(count), labels]
     at_others = (cosines.sum(1) - at_own) / (classes - 1)
     wanted = float(((1 - wrong) * at_own + wrong * at_others).mean())
     low, high = _SCALES

@@ -164,8 +164,8 @@ def detect_run(
     if name := request.set_name:
         path = feature_path(encoding.root, encoding.name, name)
         if not path.exists():
-            there = set_names(encoding.root, encoding.name)
-            raise missing_features(name, encoding.name, encoding.root, there)
+            cached_sets = set_names(encoding.root, encoding.name)
+            raise missing_features(name, encoding.name, encoding.root, cached_sets)
         cached = store.read(path)
     if request.class_photos:
         from zsntta_cli.detection.photos import photo_classes
@@ -203,10 +203,10 @@ def _named_classes(
     if not names:
         raise SettingsError(f"'{request.set_name}' has no class names: add --classes.")
     quoted = " (names with a comma are in quotes)" if "," in "".join(names) else ""
-    shown = [f"'{short(name)}'" if "," in name else short(name) for name in names]
-    note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(shown)}{quoted}.")
-    for said in notes_on(request.classes):
-        note(f"note: {said}")
+    quoted_names = [f"'{short(name)}'" if "," in name else short(name) for name in names]
+    note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(quoted_names)}{quoted}.")
+    for warning in notes_on(request.classes):
+        note(f"note: {warning}")
     prompt = default_prompt(request.set_name) if request.set_name else DEFAULT_PROMPT
     prompt = prompt if request.prompt is None else prompt_template(request.prompt)
     kept = cached.texts.get(prompt) if cached else None

@@ -82,12 +82,14 @@ class Verdicts:
     @classmethod
     def of(cls, data: StreamData, decisions: Decisions, names: tuple[str, ...]) -> "Verdicts":
         """The verdicts for decisions on a stream that the frozen model has scored."""
-        own, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
+        adapted_threshold, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
         assert decisions.is_noise is not None
         assert threshold is not None
-        adapted = np.ones(len(data), bool) if own is None else ~np.isnan(own)
-        if own is not None:
-            threshold = np.where(adapted, own, threshold)
+        adapted = (
+            np.ones(len(data), bool) if adapted_threshold is None else ~np.isnan(adapted_threshold)
+        )
+        if adapted_threshold is not None:
+            threshold = np.where(adapted, adapted_threshold, threshold)
         score = 1 - decisions.id_score
         threshold = 1 - (1 - threshold)  # rounded as the score is
         evidence, level = decisions.evidence, decisions.level
