@@ -47,20 +47,6 @@ def partial_grids(draw, stopped=True, seeds=SEEDS):
     return cells
 
 
-@st.composite
-def seeded_grids(draw):
-    """All methods on two OOD sets by five seeds or six, at most two runs missing."""
-    cells, seeds = [], range(draw(st.integers(5, 6)))
-    for method in METHODS:
-        mean, spread = draw(st.integers(40, 46)), draw(st.integers(0, 6))
-        for ood_set in OOD_SETS[:2]:
-            for seed in seeds:
-                known = mean + draw(st.integers(-spread, spread))
-                cells.append(Cell(method, ood_set, seed, known))
-    missing = draw(st.lists(st.integers(0, len(cells) - 1), max_size=2))
-    return [cell for i, cell in enumerate(cells) if i not in missing]
-
-
 def folded(values):
     """Mean and sample standard deviation in percent with two digits, as all views show them."""
     mean = statistics.fmean(values)

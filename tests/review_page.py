@@ -6,7 +6,7 @@ from pathlib import Path
 from PIL import Image
 from watched import Watched
 
-from zsntta_cli.report.review.pictures import small
+from zsntta_cli.report.review.review import small
 
 DOT = small(Image.new("RGB", (300, 200), (200, 30, 40)))
 

@@ -1,10 +1,8 @@
 """Classes that are made of example photos: `--class-photos` of `detect` and of `extract`."""
 
 import json
-import os
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,21 +64,6 @@ def test_rows_have_the_folders_names_and_a_second_run_loads_no_encoder(examples,
     unloaded()
     again = examples(*given)
     assert (again.stdout, again.stderr) == (first.stdout, first.stderr)
-
-
-@pytest.mark.parametrize("is_piped", [False, True])
-def test_examples_among_the_images_are_told_once(examples, is_piped, monkeypatch):
-    shutil.copy(next(Path("examples/star").iterdir()), "pictures/renamed.png")
-    names = [*Path("pictures").rglob("*.png"), *Path("examples/cross").iterdir()]
-    given = ["-"] if is_piped else ["pictures", "examples/cross"]
-    read, write = os.pipe()
-    os.write(write, "\n".join(map(str, names)).encode())
-    os.close(write)
-    monkeypatch.setattr("zsntta_cli.detection.sources._standard_input", partial(os.read, read))
-    result = examples("detect", *given, *GIVEN)
-    note = "note: 4 of the images are also example photos of the classes.\n"
-    assert result.stderr.count(note) == 1
-    assert len(rows(result)) == 55
 
 
 # Of a cached set

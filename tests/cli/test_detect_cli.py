@@ -184,17 +184,6 @@ def test_flags_and_exit_codes(pictures):
     assert "1 flagged as noise (cull" in one.stderr
 
 
-def test_one_class_is_enough_and_a_name_with_a_space_is_said_to_be_one(pictures):
-    one = pictures("detect", "pictures", "--classes", "big star", *TINY)
-    assert one.stderr.startswith("note: 'big star' is one class: commas separate names.\n")
-    assert "note: 1 class: big star.\n" in one.stderr
-    assert {row["class"] for row in rows(one)} == {"big star"}
-    assert len({row["score"] for row in rows(one)}) > 30
-    for names in ("star", "big star,circle"):
-        result = pictures("detect", "pictures", "--classes", names, *TINY)
-        assert "one class: commas" not in result.stderr
-
-
 # Options
 
 

@@ -70,16 +70,6 @@ def test_what_is_missing_comes_with_its_command(dry):
     assert "type zsntta extract --words wordnet --model tiny" in text
 
 
-def test_paper(dry, tmp_path):
-    text = dry("paper", "20")
-    assert counts(text)[3] == counts(text)[0] > 0, "no features of the paper's encoder"
-    assert "zsntta extract --dataset cifar10" in text
-    assert counts(dry("paper", "fig2", *TINY))[0] > 0
-    assert "more runs are live: add --live to run them" in dry("paper", "2")
-    assert counts(dry("paper", "--all", *TINY))[0] > 10
-    assert not (tmp_path / "fig2.pdf").exists()
-
-
 @pytest.mark.parametrize(("place", "said"), [(None, "will be downloaded; "), ("w", "cached\n")])
 def test_extract_says_whether_the_weights_are_at_hand(dry, monkeypatch, place, said):
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: place)

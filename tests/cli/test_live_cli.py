@@ -126,16 +126,6 @@ def test_folders_of_images(zsntta, picture_folder, tmp_path):
     )  # fmt: skip
 
 
-def test_features_made_elsewhere_have_no_images(zsntta):
-    features = np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
-    np.savez("f.npz", features=features, labels=np.arange(20) % 2, text_features=features[:2],
-             class_names=["a", "b"])  # fmt: skip
-    of = ("--encoder", "mine")
-    assert zsntta("cache", "import", "pets", *of, "--features", "f.npz").exit_code == 0
-    result = zsntta("simulate", *of, "--id", "pets", "--method", "tent", "--ratio", 0)
-    fails(result, "features/mine/pets.h5 was imported: a live method needs the")
-
-
 # Ctrl-C
 
 

@@ -11,7 +11,6 @@ from feature_files import write_features
 from made import TINY, fails
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.origin import origins_in
 
 RUNS = ("--method", "zs-clip", "--method", "adand", "--ood", "glyphs", "--seed", 0, "--seed", 1)
 
@@ -43,22 +42,6 @@ def make_elsewhere(names=("shapes", "glyphs", "noise-gaussian"), nudge=1, **iden
             labels=old.labels, sample_ids=store.read_sample_ids(path), class_names=old.class_names,
             texts=[*old.texts.values()], machine=old.machine,
         )  # fmt: skip
-
-
-def test_a_record_says_how_each_of_its_feature_files_was_made(recorded):
-    record = records()[-1]
-    assert set(record["features"]["sets"]) == {"shapes", "glyphs", "noise-gaussian"}
-    shared = record["features"]["shared"]
-    header = store.read(Path("features/tiny/shapes.h5"), rows=False)
-    for key in ("model", "weights_sha256", "precision", "image_size", "threads"):
-        assert shared[key] == header.identity[key], key
-    assert shared["cpu"]
-    assert shared["batch_size"] == 50
-    assert shared["versions"]["torch"] == header.identity["versions"]["torch"]
-    origins = origins_in(record["features"])
-    assert [origins[name]["limit"] for name in origins] == [300, 300, None]
-    assert [origins[name]["images"] for name in origins] == [300, 300, 75]
-    assert origins["shapes"]["created"] == header.created
 
 
 def test_elsewhere_the_command_that_makes_the_features_is_proposed(recorded, tmp_path):

@@ -4,7 +4,6 @@ import re
 import shlex
 import subprocess
 import typing
-from pathlib import Path
 
 import pytest
 from made import ZSNTTA
@@ -96,12 +95,3 @@ def test_a_group_without_a_command_helps_or_lists(tmp_path, group, stands_for):
         return done.returncode, done.stdout.rstrip(), done.stderr
 
     assert ask() == ask(stands_for)
-
-
-def test_the_page_on_methods_shows_what_is_said(zsntta):
-    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^\$ zsntta (.*)\n(error: .*\n)", page, re.MULTILINE)
-    assert len(shown) == 2
-    for typed, line in shown:
-        said = zsntta(*typed.split()).stderr.replace("See root", "See zsntta")
-        assert said == line

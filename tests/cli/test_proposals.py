@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zsntta_cli.cache import lacking
-from zsntta_cli.cli import cache, demo, program
+from zsntta_cli.cli import program
 from zsntta_cli.cli.command import completed
 
 GIVEN = {
@@ -61,13 +61,6 @@ def test_a_folder_that_no_encoder_is_known_of_is_none_to_extract_to(kind):
     line = completed(str(make(*what, "mine", Path("features"))), {"encoder": "mine"})
     assert "zsntta extract" not in line
     assert line.endswith("'mine' is not an encoder that can be loaded here")
-
-
-def test_the_next_steps_and_what_to_type_where_nothing_is_cached():
-    lines = [line.partition(":")[2].strip() for line in demo.NEXT_STEPS.splitlines()]
-    lines += re.findall(r"zsntta [^,]*", cache._NOTHING_CACHED)
-    assert len(lines) == 5
-    assert all(parsed(line) for line in lines)
 
 
 @pytest.mark.parametrize("name", ["my cats; rm -rf x", "$(touch x)", "it's"])

@@ -23,20 +23,6 @@ def words(result):
     return " ".join(result.stdout.split())
 
 
-def test_the_papers_table_is_printed_or_written_without_colours(cached):
-    run = (*ADAND, "--method", "zs-clip", "--ratio", 0.25)
-    result = cached(*run)
-    assert result.exit_code == 0
-    for word in ("ID: shapes", "glyphs", "digits", "Average", "Acc_S", "Acc_N", "Acc_H", "adand"):
-        assert word in result.stdout
-    assert all(line.startswith("note: ") for line in result.stderr.splitlines())
-    written = cached(*run, "--output", "sub/t.txt")
-    assert (written.exit_code, written.stdout) == (0, "")
-    text = Path("sub/t.txt").read_text()
-    assert "zs-clip" in text
-    assert "\x1b" not in text
-
-
 def test_records_are_complete_and_injection_is_adands_alone(cached):
     *found, frozen = records(cached(
         *ADAND, "--method", "zs-clip", "--ratio", 0, "--ratio", 0.5, "--ood", "glyphs",

@@ -51,19 +51,6 @@ def said(*rows, method="cull", classes=2, **more):
     return summary(rows, Facts(method, classes, {"cull": 64, "adand": 1280}[method], **more))
 
 
-def test_what_is_said_of_all():
-    assert said(row(), row(noise=False), quiet=True) == [
-        "2 images, 1 flagged as noise (cull, 2 classes)."
-    ]
-    assert said(row(stage="warm-up"), row(), broken("b\n.png"), method="adand", quiet=True) == [
-        "3 images, 2 flagged as noise (adand, 2 classes), 1 not read.",
-        "Not read: gone (1 file, the first b\\n.png).",
-        "1 of 2 decided by ZS-CLIP's rule: from fewer than 1,280 images adand cannot tell what "
-        "is usual here.",
-    ]
-    assert said(broken())[2:] == [], "of nothing that was judged nothing is said"
-
-
 def doubtless(count, **more):
     """Clean rows of images that differ."""
     return [

@@ -102,11 +102,3 @@ def is_of(settings, wanted):
 @examples(3, 100)
 def test_what_is_no_record(zsntta, place, content):
     assert run(zsntta, place, content).code == 1
-
-
-@given(place_of=st.floats(0, 1), byte=st.integers(0, 255))
-@examples(4, 100)
-def test_a_damaged_record(zsntta, place, record, place_of, byte):
-    content = bytearray(json.dumps([record]).encode())
-    content[int(place_of * (len(content) - 1))] = byte
-    run(zsntta, place, bytes(content))

@@ -265,22 +265,19 @@ def render_repeated(
     rows: list[Row] = []
     new_runs = [new for _, new in repeated]
     for (old, new), tidy_row in zip(repeated, tidy.run_rows(new_runs), strict=True):
-        facts = {name: tidy_row[name] for name in _FACTS}
-        values = {}
+        facts, texts = {name: tidy_row[name] for name in _FACTS}, {}
         for name, metric in METRICS.items():
-            both = old.metric(metric), new.metric(metric), new.metric(metric) - old.metric(metric)
-            shown = [None if math.isnan(value) else value for value in both]
-            if {*shown} != {None}:
-                keys = ("old", "new", "difference")
-                rows.append({**facts, "metric": name, **dict(zip(keys, shown, strict=True))})
-            texts = [
-                metric.text(value) for value in (*both[:2], round(both[2], 4) + 0.0)
-            ]  # no -0.00
-            values[metric] = texts
+            first, second = old.metric(metric), new.metric(metric)
+            both = {"old": first, "new": second, "difference": second - first}
+            shown = {key: None if math.isnan(value) else value for key, value in both.items()}
+            if {*shown.values()} != {None}:
+                rows.append({**facts, "metric": name, **shown})
+            both["difference"] = round(second - first, 4) + 0.0  # no -0.00
+            texts[metric] = [*map(metric.text, both.values())]
         method = f"{facts['method']} {facts['settings']}".replace(";", " ").strip()
         noise, seed = frame.shown("ratio", facts["ratio"]), str(facts["seed"])
         labels = method, facts["id_set"], facts["ood_set"] or _NO_SET, noise, seed
-        sheet.add(labels, {head: values[metric] for head, metric in view.shown.items()})
+        sheet.add(labels, {head: texts[metric] for head, metric in view.shown.items()})
     sheet.notes = [*run_notes(new_runs, view.shown.values()), *notes]
     return in_form(form, [sheet], rows, to_file)
 

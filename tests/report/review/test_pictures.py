@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from zsntta_cli.detection.sources import Photo, of_file
-from zsntta_cli.report.review.pictures import address, pictures
+from zsntta_cli.report.review.review import address, pictures
 
 HERE = Path("pages")
 NAMES = [

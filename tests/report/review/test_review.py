@@ -11,8 +11,7 @@ from reviewed import HOSTILE, page, unread, verdict
 
 from zsntta_cli.detection.sources import Photo
 from zsntta_cli.report.review import review
-from zsntta_cli.report.review.pictures import small
-from zsntta_cli.report.review.review import to_ask, write_review
+from zsntta_cli.report.review.review import small, to_ask, write_review
 from zsntta_cli.report.verdicts import Facts
 
 PLAIN = [verdict(f"{i}.png", (i - 10) / 8, "cat" if i % 3 else "dog") for i in range(40)]

@@ -11,7 +11,7 @@ from review_page import DOT, Review
 from reviewed import HOSTILE, page, verdict
 
 from zsntta_cli.detection.sources import of_file
-from zsntta_cli.report.review.pictures import address
+from zsntta_cli.report.review.review import address
 
 STRANGE = ["a:b.png", "#50%?.png", "'\"<b>&.png", "javascript:x.png", "\udcff\n.png"]
 TOP = [{"class": name, "score": score} for name, score in (("cat", 0.75), (HOSTILE, 0.2514))]
@@ -95,24 +95,6 @@ def test_the_large_view_says_what_is_likeliest_and_gives_the_focus_back(review):
     zoom.get_by_role("button", name="Does not belong").click()
     zoom.get_by_role("button", name="Close").click()
     assert [one["source"] for one in review.corrections()] == ["photos/a:b.png"]
-
-
-def test_after_an_answer_by_key_the_next_is_chosen_and_u_goes_back(review):
-    press = review.page.keyboard.press
-    press("j")
-    order = review.listed("borderline")
-    for key in "ncn":
-        press(key)
-    assert review.at() == order[3:4]
-    assert review.page.locator("#done").text_content() == "Borderline: 3 of 7 done."
-    press("u")
-    press("u")
-    assert review.at() == order[1:2]
-    assert [(c["source"], c["noise"]) for c in review.corrections()] == [(order[0], True)]
-    review.page.locator("summary", has_text="Keys").click()
-    review.page.get_by_role("checkbox", name="After answering by key").uncheck()
-    press("c")
-    assert review.at() == order[1:2]
 
 
 def saved(review, name):
