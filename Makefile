@@ -15,7 +15,7 @@ QUICK := settings/test_settings.py datasets/test_word_lists.py encoders/test_wei
   cache/test_store.py cache/test_accuracy.py cache/test_split.py \
   methods/classifiers methods/detectors methods/words/test_word_steps.py \
   methods/test_methods.py methods/test_threshold.py methods/test_scores.py \
-  methods/test_settings_of_methods.py methods/test_ood_scores.py methods/test_neglabel.py \
+  methods/test_settings_of_methods.py \
   methods/test_tda.py methods/test_cull.py methods/test_recorded.py \
   simulation/test_metrics.py simulation/test_stream.py results/test_frame.py \
   results/test_marks.py results/test_record_store.py report/test_report.py \

@@ -58,14 +58,12 @@ class Notes(Reporter):
 
 # A script with a method of one's own, which imports `shifts` from beside itself.
 OWN_SCRIPT = '''"""Noise above a cut."""
-from dataclasses import dataclass
 import shifts
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.settings.options import option
 
-@dataclass(frozen=True)
 class OwnSettings(MethodSettings):
     cut: float = option(0.5, "Where noise begins.")
 

@@ -18,7 +18,7 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.match import matched
+from zsntta_cli.methods.match import Match
 from zsntta_cli.settings import MATCH, SCORES, ThresholdSettings
 from zsntta_cli.simulation.metrics import harmonic_mean
 
@@ -72,7 +72,7 @@ def main() -> None:
                     data, labels = stream(shapes, other, np.sort(drawn), ratio, seed)
                     for method in ("zs-clip", "cull"):
                         for score in SCORES:
-                            scored = matched(data, bias) if score == MATCH else data
+                            scored = Match(bias)(data) if score == MATCH else data
                             of = cells.setdefault((method, score, ratio > 0), [])
                             of.append(figure(method, scored, labels))
             shown = [

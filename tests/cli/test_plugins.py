@@ -114,9 +114,7 @@ BROKEN = {
     "from zsntta_cli.cli import main\nmain()\n": "broken.py runs zsntta while it is loaded: put ",
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
     "'x': print is not a Method: write class NAME(Method).",
-    f"from zsntta_cli.methods import MethodSettings\n{CLASS}    class Settings(MethodSettings):\n"
-    f"        cut: float = 0.5\n{PUSH}METHODS['x'] = Own\n": "broken.py adds the method 'x': "
-    "Own.Settings is not a dataclass: write @dataclass(frozen=True) above it.",
+    f"{CLASS}    Settings = dict\n": "Own.Settings is not a subclass of MethodSettings.",
     OWN_SCRIPT.replace('"own"', '"adand"'): "adds the method 'adand', but that name is taken",
 }
 

@@ -10,7 +10,7 @@ from made import with_some_pairs
 
 from zsntta_cli.methods import FROZEN, METHODS, NO_TEXT, WORDS
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.match import matched
+from zsntta_cli.methods.match import Match
 from zsntta_cli.methods.scores import cosine_logits, unit
 from zsntta_cli.settings import MATCH, ThresholdSettings
 
@@ -100,7 +100,7 @@ def test_what_a_method_gets_stays_as_it_was_and_the_processes_random_states_too(
 def test_one_class_is_enough_and_more_classes_than_items_are_not_too_many(method, classes, items):
     data = stream(method, 6, classes).part(slice(items))
     if classes == 1 and METHODS[method].decides:  # MCM is 1 for every image: runs take this score
-        data = matched(data, None)
+        data = Match(None)(data)
     score = MATCH if classes == 1 else ThresholdSettings().score
     settings = ThresholdSettings(queue=64, score=score)
     decisions = METHODS[method](data, options_of(method), settings).push(data)

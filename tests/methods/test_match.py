@@ -7,7 +7,7 @@ import pytest
 from made import fails
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.match import match, matched
+from zsntta_cli.methods.match import Match, match
 
 HALF_PRIOR = math.log(32_768) / 2
 
@@ -28,9 +28,9 @@ def test_by_hand():
 @pytest.mark.parametrize("bias", [None, -12.0])
 def test_a_stream_is_scored_by_its_past_alone(bias):
     whole = data()
-    found = matched(whole, bias)
+    found = Match(bias)(whole)
     now = 120
-    part = matched(whole.part(slice(0, now)), bias)
+    part = Match(bias)(whole.part(slice(0, now)))
     assert np.array_equal(found.noise_score[:now], part.noise_score)
     assert np.array_equal(found.part(slice(50, now)).noise_score, part.noise_score[50:])
     assert np.array_equal(found.class_index, whole.class_index)

@@ -54,7 +54,7 @@ def cull(data: StreamData, o: Cull.Settings, threshold: ThresholdSettings):
             for one in new:
                 one["views"] = (decided_by or rule).views(one)
             rule.find(past)
-            weight = order(kept[-o.cull_ring :]) if o.cull_order else np.zeros(3)
+            weight = order(kept[-o.cull_ring :])
     return [np.array(column) for column in zip(*answers, strict=True)]
 
 

@@ -82,12 +82,9 @@ def check_method(name: str, what: str = "method") -> None:
 
 def own_code(name: str) -> tuple[type, ...]:
     """The classes of a method that are from outside the package; a pair may have two."""
-    place = METHODS.data.get(name, name)
-    if not isinstance(place, str):
-        return (place,)
-    detector, _, classifier = place.rpartition("+")
-    parts: tuple[Any, ...] = METHODS.data.get(detector), CLASSIFIERS.data.get(classifier)
-    return tuple(filter(callable, parts))  # the others are places, or none
+    method = METHODS[name]
+    parts = (method.detector, method.classifier) if isinstance(method, Pair) else (method,)
+    return tuple(part for part in parts if not part.__module__.startswith("zsntta_cli."))
 
 
 def method_place(name: str) -> tuple[int, int, str]:

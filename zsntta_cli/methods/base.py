@@ -1,7 +1,7 @@
 """What a method gets, the items of a stream, and what it returns, its decisions on them."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.scores import (
+    Columns,
     Features,
     Floats,
     Mask,
@@ -104,21 +105,21 @@ class StreamData(MoreText):
         self,
         by: Callable[[Features], Features],
         text: Features | None = None,
-        scale: float | None = None,
+        temperature: float | None = None,
     ) -> Floats:
         """The scores (T,) of the items' logits (B, W) on W texts, a block of items at a time.
 
-        By default the texts are the class names, and the scale of the logits is the model's.
+        By default the texts are the class names, and the temperature of the cosines is the model's,
+        1 / logit scale.
         """
         text = self.text_features if text is None else text
-        scale = self.logit_scale if scale is None else scale
-        of_blocks = (self.features(block) for block in blocks(len(self)))
-        scores = [by(cosine_logits(features, text, scale)) for features in of_blocks]
-        return np.concatenate(scores).astype(np.float64)
+        scale = self.logit_scale if temperature is None else 1 / temperature
+        parts = (self.features(block) for block in blocks(len(self)))
+        return np.concatenate([by(cosine_logits(x, text, scale)) for x in parts]).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class Decisions(Columns):
     """A method's decisions on all T items, including injected noise."""
 
     class_index: NDArray[np.int32]  # (T,) the class, if the item is clean
@@ -131,24 +132,6 @@ class Decisions:
     evidence: Floats | None = None
     level: Floats | None = None
 
-    def part(self, items: Rows) -> "Decisions":
-        """The decisions on some of the items."""
-        columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
-        return Decisions(*columns)
-
-    @classmethod
-    def joined(cls, parts: Sequence["Decisions"]) -> "Decisions":
-        """Join the decisions on consecutive parts of a stream, in order."""
-        together = zip(*(vars(part).values() for part in parts), strict=True)
-        columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
-        return cls(*columns)
-
-
-_KINDS = {  # of NumPy's types, where they are not floats
-    "class_index": ("iu", "integers"),
-    "is_noise": ("b", "booleans"),
-}
-
 
 def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Decisions:
     """Check what a method returned for T items of C classes.
@@ -160,10 +143,10 @@ def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Deci
     if not isinstance(decisions, Decisions):
         got = type(decisions).__name__
         raise SettingsError(f"{name} returns a {got}, must return Decisions.")
-    for field in fields(Decisions):
-        values, wrong = getattr(decisions, field.name), np.zeros(1, bool)
-        kind, wanted = _KINDS.get(field.name, ("f", "floats"))
-        if values is None and field.name not in ("class_index", "id_score"):
+    kinds = {"class_index": ("iu", "integers"), "is_noise": ("b", "booleans")}
+    for field, values in vars(decisions).items():
+        kind, wanted = kinds.get(field, ("f", "floats"))
+        if values is None and field not in ("class_index", "id_score"):
             continue
         if not isinstance(values, np.ndarray) or values.dtype.kind not in kind:
             got = f"of {getattr(values, 'dtype', type(values).__name__)}"
@@ -171,12 +154,13 @@ def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Deci
         elif values.shape != (items,):
             got, wanted = f"of shape {values.shape}", f"{(items,)}, one for each item"
         else:
-            if field.name == "class_index":
+            wrong = np.zeros(items, bool)
+            if field == "class_index":
                 wrong, wanted = (values < 0) | (values >= classes), f"in [0, {classes})"
-            elif field.name == "id_score":
+            elif field == "id_score":
                 wrong, wanted = ~np.isfinite(values), "finite"
             if not wrong.any():
                 continue
             got = f"{values[wrong][0]} at item {int(wrong.argmax()):,}"
-        raise SettingsError(f"{name} returns {field.name} {got}, must be {wanted}.")
+        raise SettingsError(f"{name} returns {field} {got}, must be {wanted}.")
     return decisions

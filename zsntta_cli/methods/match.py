@@ -16,21 +16,16 @@ import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import Method
-from zsntta_cli.methods.scores import Floats
+from zsntta_cli.methods.scores import Floats, sigmoid
 
 _HALF_PRIOR = 0.5 * math.log(32_768)  # B of SigLIP and SigLIP 2
 _TEMPERATURE = 2.0
 _SHARPNESS = 1.5  # factor of z in the sigmoid
-_LARGEST = 500.0  # largest argument of exp: beyond it u is 0 anyway
 
 
 def match(logits: Floats, bias: float) -> Floats:
     """The noise scores u (N,) of largest logits (N,), by a sigmoid model's bias."""
-    return _sigmoid(-(logits + bias + _HALF_PRIOR) / _TEMPERATURE)
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return 1 / (1 + np.exp(np.minimum(-x, _LARGEST)))
+    return sigmoid(-(logits + bias + _HALF_PRIOR) / _TEMPERATURE)
 
 
 class Match:
@@ -40,8 +35,11 @@ class Match:
         self.bias = bias
         self.sums = np.zeros(3)  # count, sum and sum of squares of the logits so far
 
-    def __call__(self, items: StreamData, learn: bool = True) -> Floats:
-        """The scores u (T,) of the next items; 0.5 where the logits so far do not vary."""
+    def __call__(self, items: StreamData, learn: bool = True) -> StreamData:
+        """The next items with these noise scores, 0.5 where the logits so far do not vary."""
+        return replace(items, own_score=self._scores(items, learn))
+
+    def _scores(self, items: StreamData, learn: bool) -> Floats:
         logits = items.zero_shot.top_logits[:, 0].astype(np.float64)
         if self.bias is not None:
             return match(logits, self.bias)
@@ -54,12 +52,7 @@ class Match:
         spread = np.sqrt(np.maximum(square - mean * mean, 0))
         varies = spread > 1e-6 * (1 + np.abs(mean))
         z = np.where(varies, logits - mean, 0) / np.where(varies, spread, 1)
-        return _sigmoid(-_SHARPNESS * z)
-
-
-def matched(data: StreamData, bias: float | None) -> StreamData:
-    """A whole stream whose noise scores are "match" in place of 1 - MCM."""
-    return replace(data, own_score=Match(bias)(data))
+        return sigmoid(-_SHARPNESS * z)
 
 
 class BestClass(Method):
@@ -78,4 +71,4 @@ class BestClass(Method):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items; without learning they do not change the moments."""
-        return self.method.push(replace(items, own_score=self.match(items, learn)), learn)
+        return self.method.push(self.match(items, learn), learn)

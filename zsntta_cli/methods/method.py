@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings.options import Range, Settings, option
 
 if TYPE_CHECKING:
@@ -29,14 +30,7 @@ cosine_temperature = partial(
     within=Range(least=1e-4),
 )  # fmt: skip
 AT_ONCE = "Number of items decided together."
-WORD_LIST = (
-    "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the one that is "
-    "cached (cull: none)."
-)
-GAP = (
-    "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "
-    "from."
-)
+WORD_LIST = "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the cached one."
 
 
 @dataclass(frozen=True)
@@ -77,12 +71,19 @@ def fields_of(settings: Any) -> Mapping[str, "Field[Any]"]:
 class _Described:
     """The facts that methods and classifiers have in common."""
 
-    Settings: ClassVar[type[MethodSettings]] = MethodSettings  # which has no field
+    Settings: ClassVar[type[MethodSettings]] = MethodSettings  # a subclass of it, with fields
     online: ClassVar[bool] = True  # False: it gets a stream in one piece
     official: ClassVar[Mapping[str, Any]] = {}  # its values in the preset `official`
     revision: ClassVar[int] = 1  # goes up when decisions change; older results are then not shown
     cites: ClassVar[tuple[str, ...]] = ()  # keys of report/references.bib, or new entries
     cost: ClassVar[str] = ""  # in words: the memory that it takes, and the work for an item
+
+    def __init_subclass__(cls) -> None:
+        """Make its Settings a frozen dataclass, if it is none yet."""
+        if not (isinstance(cls.Settings, type) and issubclass(cls.Settings, MethodSettings)):
+            raise SettingsError(f"{cls.__name__}.Settings is not a subclass of MethodSettings.")
+        if "__dataclass_fields__" not in vars(cls.Settings):
+            dataclass(frozen=True)(cls.Settings)
 
     @classmethod
     def fields(cls) -> Mapping[str, "Field[Any]"]:
@@ -209,9 +210,9 @@ class PairSettings:
 
     def __getattr__(self, name: str) -> Any:
         """Warm-up and notes are the detector's."""
-        if name in ("warm_up", "warm_up_by", "note"):
-            return getattr(self.detector, name)
-        raise AttributeError(name)
+        if name.startswith("_"):  # what copying and pickling ask for
+            raise AttributeError(name)
+        return getattr(self.detector, name)
 
 
 class Behind(Method):
@@ -258,11 +259,10 @@ class Pair:
 
     def settings(self, **values: Any) -> PairSettings:
         """The settings of both; those that are not given have their defaults."""
-        of_detector, of_classifier = self.detector.fields(), self.classifier.fields()
-        own = self.detector.settings(**{k: v for k, v in values.items() if k in of_detector})
-        others = {k: v for k, v in values.items() if k not in of_detector}
-        shared = {k: v for k, v in own.values().items() if k in of_classifier}
-        return PairSettings(own, self.classifier.settings(**others, **shared))
+        own = {name: values.pop(name) for name in self.detector.fields() if name in values}
+        detector, of_classifier = self.detector.settings(**own), self.classifier.fields()
+        values |= {k: v for k, v in detector.values().items() if k in of_classifier}
+        return PairSettings(detector, self.classifier.settings(**values))
 
     def __call__(self, data: "StreamData", settings: Any, threshold: Any) -> Behind:
         """Start both before the first item."""
@@ -272,12 +272,7 @@ class Pair:
 
 def fault(line: object, kind: type[_Described]) -> str:
     """Why a value cannot be a line of METHODS or CLASSIFIERS; "" if it can."""
+    if isinstance(line, type) and issubclass(line, kind):
+        return ""
     what = getattr(line, "__name__", type(line).__name__)
-    if not (isinstance(line, type) and issubclass(line, kind)):
-        return f"{what} is not a {kind.__name__}: write class NAME({kind.__name__})"
-    settings = line.Settings
-    if not (isinstance(settings, type) and issubclass(settings, MethodSettings)):
-        return f"{what}.Settings is not a subclass of MethodSettings"
-    if settings.__annotations__ and "__dataclass_fields__" not in vars(settings):
-        return f"{what}.Settings is not a dataclass: write @dataclass(frozen=True) above it"
-    return ""
+    return f"{what} is not a {kind.__name__}: write class NAME({kind.__name__})"

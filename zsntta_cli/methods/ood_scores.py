@@ -4,7 +4,6 @@ All use the same features: Max-logit (arXiv 1911.11132), Energy (arXiv 2010.0375
 2211.13445), LogitGap (arXiv 2510.20134) and CLIPN (arXiv 2308.12213). Higher scores mean more ID.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.method import FROZEN, NO_TEXT, Method, MethodSettings, cosine_temperature
-from zsntta_cli.methods.scores import Features, Floats, softmax
+from zsntta_cli.methods.scores import Features, Floats, sigmoid, softmax
 from zsntta_cli.settings.options import count, option, share
 
 
@@ -46,7 +45,6 @@ class Energy(Score):
 class LogitGap(Score):
     """LogitGap, arXiv 2510.20134: the largest logit minus the mean of the next N."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         logitgap_share: float = share(
             0.2, "N: number of other classes in the gap, as a share of the classes."
@@ -67,7 +65,6 @@ class LogitGap(Score):
 class MCM(Score):
     """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
         temperature: float | None = cosine_temperature()
@@ -76,19 +73,13 @@ class MCM(Score):
     is_probability = True
 
     def scores(self, items: StreamData, learn: bool) -> Floats:
-        """The scores (T,): max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ).
-
-        Without a temperature τ the model's logits take the place of cos / τ. They are the logit
-        scale times the cosines, so the default temperature is 1 / scale, which is 0.01 for CLIP.
-        """
-        temperature = self.options.temperature
-        return items.score(scores.mcm, scale=temperature and 1 / temperature)
+        """The scores (T,): max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ); by default τ = 1 / scale."""
+        return items.score(scores.mcm, temperature=self.options.temperature)
 
 
 class CLIPN(Score):
     """CLIPN, arXiv 2308.12213: it needs the features of its own "no" text encoder."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         no_text: str = option(
             "", "File of 'no' text features (C, D), .npy, in the order of the classes."
@@ -100,13 +91,12 @@ class CLIPN(Score):
     is_probability = True
 
     def scores(self, items: StreamData, learn: bool) -> Floats:
-        """CLIPN's agreeing-to-differ (T,): Σ p(class) · p("yes" | class)."""
+        """Agreeing-to-differ (T,): Σ p(class) · p("yes" | class)."""
         names, no = items.text_features, items.more_text
         assert no is not None
 
         def agreeing_to_differ(logits: Features) -> Features:
-            yes_logits, no_logits = logits[:, : len(names)], logits[:, len(names) :]
-            says_yes = 1 / (1 + np.exp(np.clip(no_logits - yes_logits, -80, 80)))
-            return (softmax(yes_logits) * says_yes).sum(axis=1)
+            yes, no = np.split(logits, 2, axis=1)
+            return np.asarray((softmax(yes) * sigmoid(yes - no)).sum(axis=1))
 
         return items.score(agreeing_to_differ, np.concatenate([names, no]))

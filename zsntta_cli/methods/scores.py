@@ -6,7 +6,7 @@ arXiv 2211.13445. Thresholds are found from the noise score u = 1 - MCM.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,20 @@ TOP = 5  # largest logits that are kept: with all C no result of cull changes by
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
 Mask = NDArray[np.bool_]
+
+
+class Columns:
+    """A dataclass whose fields are arrays with a row for each item, or None."""
+
+    def part(self, rows: slice | NDArray[np.integer]) -> Self:
+        """Those of some of the items."""
+        return type(self)(*[None if c is None else c[rows] for c in vars(self).values()])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Those of consecutive parts of a stream, in order."""
+        together = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*[None if c[0] is None else np.concatenate(c) for c in together])
 
 
 def unit(features: NDArray[np.floating]) -> NDArray[Any]:
@@ -57,6 +71,11 @@ def softmax(logits: NDArray[Any]) -> NDArray[Any]:
     """The softmax over C classes of logits (..., C), in their precision."""
     powers: NDArray[Any] = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def sigmoid(x: NDArray[Any]) -> NDArray[Any]:
+    """1 / (1 + exp(-x)), of x below -80 as of -80: single precision can hold it."""
+    return 1 / (1 + np.exp(np.minimum(-x, 80)))
 
 
 def mcm(logits: Features) -> Features:
@@ -99,7 +118,7 @@ def entropy(logits: Features) -> Features:
 
 
 @dataclass(frozen=True, eq=False)
-class ZeroShot:
+class ZeroShot(Columns):
     """What the frozen model says of N images."""
 
     class_index: NDArray[np.int32]  # (N,) argmax over the ID classes
@@ -107,19 +126,6 @@ class ZeroShot:
     entropy: Floats  # (N,) of the softmax over C classes, divided by log C: in [0, 1]
     top_logits: Features  # (N, K) the K = min(5, C) largest logits, descending
     top_classes: NDArray[np.int32]  # (N, K) their classes; the first is the zero-shot class
-
-    def part(self, rows: slice | NDArray[np.integer]) -> "ZeroShot":
-        """What it says of some of the images."""
-        return ZeroShot(
-            self.class_index[rows], self.noise_score[rows], self.entropy[rows],
-            self.top_logits[rows], self.top_classes[rows],
-        )  # fmt: skip
-
-    @staticmethod
-    def joined(parts: "Sequence[ZeroShot]") -> "ZeroShot":
-        """What it says of the images of several parts, one after the other."""
-        columns = zip(*map(dict.values, map(vars, parts)), strict=True)
-        return ZeroShot(*map(np.concatenate, columns))
 
 
 def zero_shot(

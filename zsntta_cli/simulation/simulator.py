@@ -149,9 +149,9 @@ class Simulator:
 def as_seen(run: RunSettings, items: StreamData, logit_bias: float | None = None) -> StreamData:
     """The items of a stream with a run's seed and, if it asks for another, its noise score."""
     if run.threshold.score == MATCH:
-        from zsntta_cli.methods.match import matched  # not for every start
+        from zsntta_cli.methods.match import Match  # not for every start
 
-        items = matched(items, logit_bias)
+        items = Match(logit_bias)(items)
     return replace(items, seed=run.stream.seed)
 
 

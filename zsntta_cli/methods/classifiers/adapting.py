@@ -32,15 +32,15 @@ class Adapting(Classifier):
 
     def classify(self, items: StreamData, offered: Mask) -> NDArray[np.int32]:
         """Classify T items by their largest score; learn from those that are `offered` (T,)."""
-        class_index = np.empty(len(items), np.int32)
+        class_index = list[Any]()
         for block in blocks(len(items), _BLOCK):
             features, logits = frozen(items, block)
             probability = softmax(logits)
             entropy, label = entropy_of(probability), items.class_index[block].tolist()
-            each = map(Sample, features, logits, probability, entropy, label)
-            for i, (item, learn) in enumerate(zip(each, offered[block].tolist(), strict=True)):
-                class_index[block.start + i] = self.scores(item, learn).argmax()
-        return class_index
+            each = zip(features, logits, probability, entropy, label, strict=True)
+            for row, learn in zip(each, offered[block].tolist(), strict=True):
+                class_index.append(self.scores(Sample(*row), learn).argmax())
+        return np.array(class_index, np.int32)
 
 
 def frozen(items: StreamData, block: slice) -> tuple[Floats, Floats]:

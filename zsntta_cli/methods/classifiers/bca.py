@@ -8,8 +8,6 @@ The values are those of another implementation (TTABC); the authors' code does n
 text counts as 20,000 items, so means hardly move, and the prior has nearly all of the effect.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
@@ -22,7 +20,6 @@ from zsntta_cli.settings.options import amount, positive, share
 class BCA(Adapting):
     """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         bca_mean_least: float = share(
             0.05, "Probability above which an item updates its class mean."

@@ -10,8 +10,6 @@ its scale are positive. A negative logit would rise, so it is left unchanged. Th
 those of the released code (MIT, logits_adjustment), which chooses α for each set.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
@@ -24,7 +22,6 @@ from zsntta_cli.settings.options import amount
 class DLA(Adapting):
     """DLA, with ImageNet's value: the logits of often predicted classes are lowered."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         dla_strength: float = amount(0.8, "α: by how much the logits are lowered.")
 

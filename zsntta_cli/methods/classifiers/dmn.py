@@ -6,8 +6,6 @@ grow with their similarity to the item. The probabilities by these vectors are a
 model's. As in the released code, an item is stored before it is classified.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
@@ -20,7 +18,6 @@ from zsntta_cli.settings.options import amount, count
 class DMN(Adapting):
     """DMN-weak, with the released values: each class keeps its most certain images in a memory."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         dmn_shots: int = count(50, "Number of images kept for each class.")
         dmn_sharpness: float = amount(5.5, "β: sharpness of the similarity weights.")

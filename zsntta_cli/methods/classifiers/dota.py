@@ -7,8 +7,6 @@ and Λ is computed again, as in the released code: with 128 samples between two 
 points of accuracy are lost.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
@@ -25,7 +23,6 @@ _LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a cla
 class DOTA(Adapting):
     """DOTA, arXiv 2409.19375: each class has a Gaussian, learned from the frozen soft labels."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         # The paper chooses values for each set; these are from another implementation.
         dota_variance: float = positive(1e-4, "σ: initial variance of a class.")

@@ -8,8 +8,6 @@ The covariance is computed again after each sample that enters, as in the releas
 between two updates up to 3.4 points of accuracy are lost.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
@@ -24,7 +22,6 @@ _NOTHING = 1e-12  # variance below which there is only rounding
 class OGA(Adapting):
     """OGA, arXiv 2501.04352: each class has a Gaussian, learned from its most certain samples."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         # The values are those of its released code for all sets.
         oga_shots: int = count(8, "Number of samples of each class in the memory.")
@@ -67,13 +64,11 @@ class OGA(Adapting):
             return
         before = self.memory[c, place].copy()  # zeros if the place is free
         self.memory[c, place], self.entropies[c, place] = x, item.entropy
-        self.count[c] = min(self.count[c] + 1, shots)
+        self.count[c] = n = min(self.count[c] + 1, shots)
         self.sums[c] += x - before
         self.squares += np.outer(x, x) - np.outer(before, before)
-        if self.count[c] >= 2:  # the mean of fewer is the text
-            self.means[c] = self.sums[c] / (
-                shots if self.options.oga_short_means else self.count[c]
-            )
+        if n >= 2:  # the mean of fewer is the text
+            self.means[c] = self.sums[c] / (shots if self.options.oga_short_means else n)
             self.pulls[c] = self.precision @ self.means[c]
         if self.count.max() > 2:
             self._renew()

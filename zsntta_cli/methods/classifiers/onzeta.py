@@ -10,8 +10,6 @@ all classes get equal shares of the predictions. This is right for balanced test
 uneven streams, which need a smaller α.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
@@ -24,7 +22,6 @@ from zsntta_cli.settings.options import amount, positive, share
 class OnZeta(Adapting):
     """OnZeta, arXiv 2408.13320: class weights and visual proxies are learned online."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         # The values are its paper's for ImageNet.
         onzeta_balance: float = share(

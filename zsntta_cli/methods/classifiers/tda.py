@@ -13,7 +13,9 @@ product, with all keys that are in the cache at any time within the block; each 
 the items of that time. The result is the same as item by item.
 """
 
+from bisect import insort
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,12 +61,11 @@ class Cache:
     which it counts.
     """
 
-    def __init__(self, classes: int, shots: int, alpha: float, beta: float) -> None:
+    def __init__(self, shots: int, alpha: float, beta: float) -> None:
         self.shots, self.alpha, self.beta = shots, alpha, beta
-        self.held: dict[tuple[int, int], tuple[Features, Mask]] = {}  # by class and place
-        self.entropies = np.full((classes, shots), np.inf)  # inf: the place is free
-        self.order = np.zeros((classes, shots), np.int64)  # in which the samples entered
-        self.entered = 0
+        # By class: (entropy, key, value, number of the item from which on it counts), by entropy.
+        self.held: dict[int, list[tuple[float, Features, Mask, int]]] = {}
+        self.seen = 0  # items of blocks in which a sample entered
 
     def adapt(
         self, features: Features, label: NDArray[np.int32], entropy: Features, values: Mask,
@@ -76,38 +77,24 @@ class Cache:
         `features` (B, D) have unit norm, and `values` (B, C) are what a sample stores if it enters.
         Samples that are not `offered` (B,) do not enter.
         """
-        since, counted = dict.fromkeys(self.held, 0), []  # the items for which a key counts
-        for i in np.flatnonzero(offered).tolist():
-            place = self._place(int(label[i]), float(entropy[i]))
-            if place is not None:
-                if place in self.held:
-                    counted.append((*self.held[place], since[place], i))
-                self.held[place], since[place] = (features[i].copy(), values[i].copy()), i
-        counted += [(*self.held[place], since[place], len(features)) for place in self.held]
+        item, stop = self.seen + np.arange(len(features)), self.seen + len(features)
+        counted = []  # samples, with the number of the item before which they left
+        for i in np.flatnonzero(offered & (self.shots > 0)).tolist():
+            nats, held = float(entropy[i]), self.held.setdefault(int(label[i]), [])
+            if len(held) == self.shots:  # the last of equal ones is the newest
+                if nats >= held[-1][0]:
+                    continue
+                counted.append((*held.pop(), int(item[i])))
+            sample = nats, features[i].copy(), values[i].copy(), int(item[i])
+            insort(held, sample, key=itemgetter(0))
+            self.seen = stop
+        counted += [(*sample, stop) for held in self.held.values() for sample in held]
         if not counted:
             return np.zeros(values.shape, np.float32)
-        keys, counts, first, end = map(np.array, zip(*counted, strict=True))
+        _, keys, counts, first, end = map(np.array, zip(*counted, strict=True))
         weights = self.alpha * np.exp(self.beta * (keys @ features.T - 1))
-        item = np.arange(len(features))
         weights[(item < first[:, None]) | (item >= end[:, None])] = 0
         return np.asarray(weights.T @ counts.astype(np.float32))
-
-    def _place(self, label: int, entropy: float) -> tuple[int, int] | None:
-        """The place that a sample takes, or None if it does not enter.
-
-        It is a free one of its class, or that of the highest entropy; of equal ones the newest.
-        """
-        if not self.shots:
-            return None
-        entropies, order = self.entropies[label], self.order[label]
-        k = int(np.lexsort((order, entropies))[-1])
-        if np.isinf(entropies[k]):
-            k = int(np.isinf(entropies).argmax())
-        elif entropy >= entropies[k]:
-            return None
-        entropies[k], order[k] = entropy, self.entered
-        self.entered += 1
-        return label, k
 
 
 class TDA(Classifier):
@@ -118,9 +105,9 @@ class TDA(Classifier):
     cost = "keeps positive-shots + negative-shots images of each class; compares items with all"
 
     def start(self, data: StreamData) -> None:
-        o, classes = self.options, len(self.text)
-        self.positive = Cache(classes, o.positive_shots, o.positive_alpha, o.positive_beta)
-        self.negative = Cache(classes, o.negative_shots, o.negative_alpha, o.negative_beta)
+        o = self.options
+        self.positive = Cache(o.positive_shots, o.positive_alpha, o.positive_beta)
+        self.negative = Cache(o.negative_shots, o.negative_alpha, o.negative_beta)
 
     def classify(self, items: StreamData, offered: Mask) -> NDArray[np.int32]:
         """Classify T items by the frozen logits plus the positive minus the negative cache's.

@@ -61,32 +61,30 @@ class BlockClassifier(Classifier):
         """
         class_index = items.class_index.copy()
         for block in blocks(len(items), self.options.block):
-            rows = np.flatnonzero(~items.injected[block])
-            if len(rows):
+            rows = ~items.injected[block]
+            if rows.any():
                 features, logits = frozen(items, block)
-                probability = self.solve(features[rows], logits[rows])
-                class_index[block][rows] = probability.argmax(axis=1)
+                class_index[block][rows] = self.solve(features[rows], logits[rows]).argmax(axis=1)
         return class_index
 
 
-def neighbour_graph(features: Floats, count: int, weighted: bool) -> Floats:
-    """The weights (N, N) of each item's `count` nearest others by cosine: the cosines, or 1.
+def neighbour_graph(features: Floats, count: int, weight: float | None = None) -> Floats:
+    """The weights (N, N) of each item's `count` nearest others: their cosines, or one weight.
 
     They are not symmetric.
     """
     cosines = features @ features.T
     np.fill_diagonal(cosines, -np.inf)
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, len(features) - 1)]
-    chosen = np.take_along_axis(cosines, nearest, axis=1) if weighted else 1.0
-    weights = np.zeros((len(features), len(features)))
-    np.put_along_axis(weights, nearest, chosen, axis=1)
-    return weights
+    weights = np.take_along_axis(cosines, nearest, axis=1) if weight is None else weight
+    graph = np.zeros_like(cosines)
+    np.put_along_axis(graph, nearest, weights, axis=1)
+    return graph
 
 
 class StatA(BlockClassifier):
     """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
 
-    @dataclass(frozen=True)
     class Settings(BlockSettings):
         # The values of StatA's paper.
         block_neighbours: int = count(3, "Number of nearest other items that influence an item.")
@@ -100,7 +98,7 @@ class StatA(BlockClassifier):
         """Fit Gaussians and assign the items in turn; return their assignments (N, C)."""
         o, z = self.options, softmax(logits)
         unary = np.log(np.maximum(z, 1e-30))
-        graph = neighbour_graph(features, o.block_neighbours, weighted=True)
+        graph = neighbour_graph(features, o.block_neighbours)
         pull = o.block_smoothing / (2 * o.block_neighbours) * (graph + graph.T)
         first = self.spread(z, features)
         means, variances = self.text, np.tile(first + _LEAST, (len(self.text), 1))
@@ -154,7 +152,6 @@ class TransCLIP(StatA):
 class LAME(BlockClassifier):
     """LAME: the probabilities of a block are smoothed over neighbouring items."""
 
-    @dataclass(frozen=True)
     class Settings(BlockSettings):
         lame_neighbours: int = count(5, "Number of nearest other items that influence an item.")
         lame_strength: float = amount(1.0, "λ: weight of the neighbours.")
@@ -167,7 +164,7 @@ class LAME(BlockClassifier):
     def solve(self, features: Floats, logits: Floats) -> Floats:
         """The class probabilities (N, C) of a block's items."""
         o = self.options
-        graph = o.lame_strength * neighbour_graph(features, o.lame_neighbours, weighted=False)
+        graph = neighbour_graph(features, o.lame_neighbours, o.lame_strength)
         y = softmax(logits)
         unary, energy = -np.log(y + _LEAST), np.inf
         for step in range(o.lame_steps):

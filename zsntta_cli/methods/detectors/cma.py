@@ -4,38 +4,28 @@ Texts that fit any image ("a photo of a thing.") are added to the classes in the
 repeated until there are k C of them. The ID score is the largest probability of a class.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from zsntta_cli.methods import method
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.method import (
-    FROZEN,
-    WORD_LIST,
-    WORDS,
-    Method,
-    MethodSettings,
-    cosine_temperature,
-)
 from zsntta_cli.methods.scores import Features, Floats, energy
 from zsntta_cli.settings.options import count, option
 
 
-class CMA(Method):
+class CMA(method.Method):
     """CMA, arXiv 2405.16766: neutral texts compete with the classes in the softmax."""
 
-    @dataclass(frozen=True)
-    class Settings(MethodSettings):
-        words: str = option("cma", WORD_LIST)
+    class Settings(method.MethodSettings):
+        words: str = option("cma", method.WORD_LIST)
         cma_times: int = count(1, "k: the neutral texts are repeated to give k C texts.")
         # the released code takes 1
-        cma_temperature: float | None = cosine_temperature()
+        cma_temperature: float | None = method.cosine_temperature()
 
-    needs = WORDS
+    needs = method.WORDS
     cites = ("lee2025concept",)
     cost = "keeps the last N_q scores; multiplies each item by k C more texts"
     is_probability = True
-    class_probability = FROZEN
+    class_probability = method.FROZEN
 
     def start(self, data: StreamData) -> None:
         names, neutral = data.text_features, data.more_text
@@ -48,8 +38,7 @@ class CMA(Method):
         self.classes = len(names)
 
     def scores(self, items: StreamData, learn: bool) -> Floats:
-        temperature = self.options.cma_temperature
-        return items.score(self._largest_share, self.text, temperature and 1 / temperature)
+        return items.score(self._largest_share, self.text, self.options.cma_temperature)
 
     def _largest_share(self, logits: Features) -> Features:
         """The largest share (B,) of a class in the softmax beside the neutral texts."""

@@ -10,10 +10,10 @@ features of a test set and rank by the fit.) The equations are numbered as in do
 the level of the encoder is known, a logit l is by how much better a class's text fits an image than
 any text does:
 
-    1  q = (mean_c - l_c) / sd_c, for the chosen class c       `Views`, `Cull._views`
-    2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Cull._views`
-    3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
-    4  tau, from Otsu's and ZS-CLIP's shares of noise          `Cull._rule`, `rare`
+    1  q = (mean_c - l_c) / sd_c, for the chosen class c       `Cull._views`
+    2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Cull._learn_views`, `Cull._views`
+    3  b = std(h + g + q), s = b + r^3 z                       `Cull._learn_rule`
+    4  tau, from Otsu's and ZS-CLIP's shares of noise          `Cull._learn_rule`, `rare`
     5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
     6  e = log mean_c exp(l_c), noise iff e < level            `any_text`, `Cull._seen`
 
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull_order import Order
 from zsntta_cli.methods.method import Method, MethodSettings
-from zsntta_cli.methods.scores import Features, Floats, Mask, unit
+from zsntta_cli.methods.scores import Columns, Features, Floats, Mask, unit
 from zsntta_cli.settings.options import Range, amount, option, positive, share
 
 # These cost time and no accuracy.
@@ -43,6 +43,7 @@ _MAD = 1.4826  # standard deviation of a Gaussian over its median absolute devia
 _LOW = 2.0  # nats: the level of encoders whose level is known
 _LEVELS = Range(least=-1000, most=1000)  # nats: beyond any difference of logits
 _APART = 30.0  # logits that two classes must differ by, for their mean to stand for any text
+_TWO = Range(least=2)
 
 
 def any_text(data: StreamData) -> Features | None:
@@ -60,7 +61,7 @@ def any_text(data: StreamData) -> Features | None:
 
 
 @dataclass(frozen=True)
-class Items:
+class Items(Columns):
     """B images as the detector sees them; logits are less the generic text's in equation 6."""
 
     features: Features  # (B, D) unit norm (a zero feature stays zero)
@@ -69,36 +70,7 @@ class Items:
     top_classes: NDArray[np.int32]  # (B, K)
     likely: Floats  # (B,) softmax probability of the largest logit
     evidence: Floats  # (B,) e, nan without equation 6
-    zero_shot_noise: Mask  # (B,) whether ZS-CLIP calls it noise
-
-
-@dataclass(frozen=True)
-class Views:
-    """Equations 1 and 2: an item's z, h, g and q by what was learned."""
-
-    direction: Features  # w / |w| (D,)
-    center: float  # of the mean image along w
-    class_mean: Floats  # (C,) of each class's logit
-    class_deviation: Floats  # (C,)
-
-    def __call__(self, items: Items) -> Floats:
-        """The views (B, 4), row by row: a product of several rows depends on their number."""
-        z = np.vecdot(items.features, self.direction) - self.center
-        first, h, g = items.top_classes[:, 0], items.doubt[:, 1], items.doubt[:, 2]
-        q = (self.class_mean[first] + g) / self.class_deviation[first]
-        return np.column_stack([z, h, g, q])
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Equations 3 to 6 until the next block is learned; it is known before the items come."""
-
-    views: Views
-    mean: Floats  # (4,) of the views over the ring
-    weights: Floats  # (4,) of the views in s, over their deviations
-    threshold: float  # tau
-    level: float  # of e, nan without equation 6
-    penalty: Floats  # (C,) eta log(C pi_c)
+    zero_shot: Floats  # (B,) ZS-CLIP's thresholds on u
 
 
 class Cull(Method):
@@ -107,16 +79,15 @@ class Cull(Method):
     Injected noise is not learned; the other items are decided as if it were not in the stream.
     """
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         warm_up_by = "cull-first"
         cull_first: int = option(
             64,
             "Number of first items that ZS-CLIP decides; minimum number of items between updates.",
-            within=Range(least=2),
+            within=_TWO,
         )
         cull_ring: int = option(
-            1024, "M: number of last items from which thresholds are found.", within=Range(least=2)
+            1024, "M: number of last items from which thresholds are found.", within=_TWO
         )
         cull_low: float | None = option(
             None,
@@ -125,9 +96,7 @@ class Cull(Method):
             within=_LEVELS,
         )
         cull_high: float | None = option(
-            None,
-            "Level while many images are below cull-low (default: 1 more).",
-            within=_LEVELS,
+            None, "Level while many images are below cull-low (default: 1 more).", within=_LEVELS
         )
         cull_many: float = share(0.05, "Share of images below cull-low that counts as many.")
         cull_tail: float = positive(6.0, "Skewness + kurtosis above which noise is rare and far.")
@@ -135,10 +104,6 @@ class Cull(Method):
             3.0, "Distance of the threshold for rare noise from the median, in deviations."
         )
         cull_prior: float = amount(0.3, "Maximum spread of the class prior that is corrected.")
-        cull_order: bool = option(
-            True,
-            "Use the last classes if neighbouring items share a class more often than by chance.",
-        )
         cautious: bool = option(
             False, "Call an image noise only if its evidence is below the level."
         )
@@ -174,40 +139,40 @@ class Cull(Method):
         self.high = max(self.low, self.low + 1 if o.cull_high is None else o.cull_high)
         # The generic text, of which all logits are less.
         self.generic = None if self.any_text is None else data.generic
-        self.order = Order(classes, o.cull_ring)
         # What was learned: D + C + M numbers.
         self.seen, self.logits_seen = 0, 0
         self.xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
         self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
         self.mass = np.zeros(classes)  # softmax mass of items that were not flagged
         self.ring = np.zeros((0, 6))  # of the last M: views, ZS-CLIP's flag, whether e < low
-        self.rule: Rule | None = None  # None: ZS-CLIP decides
+        self.order = Order(classes, o.cull_ring)
+        self.level, self.penalty = self.low, np.zeros(classes)  # of e; (C,) eta log(C pi_c)
         # Items that are learned together, and whether they were flagged; how many are missing.
         self.waiting: list[tuple[Items, Mask]] = []
         self.missing = o.cull_first
 
     @property
     def adapted(self) -> bool:
-        """Whether there is a rule."""
-        return self.rule is not None
+        """Whether a block was learned, so that its own rule decides and not ZS-CLIP."""
+        return self.seen > 0
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items, and learn at the end of each block."""
         if not learn or not len(items):
             zero_shot = np.full(len(items), self.threshold.latest)
-            return self._decide(self._seen(items, zero_shot), zero_shot, False)[0]
+            return self._decide(self._seen(items, zero_shot), learn=False)[0]
         if items.injected.any():  # it is noise, and no rule decides on it
-            test, nothing = np.flatnonzero(~items.injected), np.full((4, len(items)), np.nan)
-            decided, flags = self.push(items.part(test)), items.injected.copy()
+            nothing, flags = np.full((4, len(items)), np.nan), items.injected.copy()
             every = Decisions(items.class_index.copy(), flags, 1 - items.noise_score, *nothing)
-            for name, column in vars(every).items():
-                column[test] = getattr(decided, name)
+            test = np.flatnonzero(~items.injected)
+            for name, column in vars(self.push(items.part(test))).items():
+                vars(every)[name][test] = column
             return every
         zero_shot, parts, start = self.threshold(items.noise_score), list[Decisions](), 0
         while start < len(items):
             part = slice(start, start + self.missing)
             seen = self._seen(items.part(part), zero_shot[part])
-            decisions, flagged = self._decide(seen, zero_shot[part], True)
+            decisions, flagged = self._decide(seen, learn=True)
             parts.append(decisions)
             self.waiting.append((seen, flagged))
             self.missing, start = self.missing - len(flagged), start + len(flagged)
@@ -225,40 +190,42 @@ class Cull(Method):
             evidence = (logits[:, 0] - other) - np.log(likely * len(self.text))
             logits = logits if self.generic is None else logits - other[:, None]
         doubt = np.column_stack([u, frozen.entropy, -logits[:, 0]])
-        return Items(features, doubt, logits, frozen.top_classes, likely, evidence, u > zero_shot)
+        return Items(features, doubt, logits, frozen.top_classes, likely, evidence, zero_shot)
 
-    def _decide(self, items: Items, zero_shot: Floats, learn: bool) -> tuple[Decisions, Mask]:
+    def _views(self, items: Items) -> Floats:
+        """Equations 1 and 2: the views z, h, g and q (B, 4) of items by what was learned."""
+        # Row by row, because a product of several rows depends on their number.
+        z = np.vecdot(items.features, self.direction) - self.center
+        first, h, g = items.top_classes[:, 0], items.doubt[:, 1], items.doubt[:, 2]
+        q = (self.class_mean[first] + g) / self.class_deviation[first]
+        return np.column_stack([z, h, g, q])
+
+    def _decide(self, items: Items, learn: bool) -> tuple[Decisions, Mask]:
         """Decide on B items by the rule, or as ZS-CLIP does; the flags are those before caution.
 
         If they are learned, the classes of unflagged items are remembered for the next items.
         """
-        rule, count = self.rule, len(items.likely)
-        if rule:
-            score = np.vecdot(rule.views(items) - rule.mean, rule.weights)
-            tau, level = np.full(count, rule.threshold), rule.level
-        else:
-            score, tau, level = items.doubt[:, 0], zero_shot, self.low
-        score = np.fmax(score, tau + (level - items.evidence))  # fmax: equation 6 may be left out
-        flagged = score > tau
+        score, tau, own = items.doubt[:, 0], items.zero_shot, np.full(len(items.likely), np.nan)
+        if self.adapted:
+            score = np.vecdot(self._views(items) - self.mean, self.weights)
+            tau = own = np.full(len(score), self.tau)
+        score = np.fmax(score, tau + (self.level - items.evidence))  # equation 6 may be left out
+        flagged, below = score > tau, items.evidence < self.level
         named = self.order.name(self._logits_of(items), items.top_classes, ~flagged & learn)
         return Decisions(
-            named, items.evidence < level if self.options.cautious else flagged, 1 - score,
-            zero_shot, tau if rule else np.full(count, np.nan), items.evidence,
-            np.full(count, level),
+            named, below if self.options.cautious else flagged, 1 - score, items.zero_shot, own,
+            items.evidence, np.full(len(score), self.level),
         ), flagged  # fmt: skip
 
     def _logits_of(self, items: Items) -> Floats:
         """The largest logits (B, K), less what equation 5 takes."""
-        logits = items.top_logits.astype(np.float64)
-        return logits - self.rule.penalty[items.top_classes] if self.rule else logits
+        return items.top_logits.astype(np.float64) - self.penalty[items.top_classes]
 
     def _learn(self) -> None:
         """Learn a block of items and the decisions on them, which only equation 5 uses."""
         pieces, flags = zip(*self.waiting, strict=True)
-        together = zip(*(vars(piece).values() for piece in pieces), strict=True)
-        items, clean = Items(*map(np.concatenate, together)), ~np.concatenate(flags)
-        if self.options.cull_order:
-            self.order.learn(self._logits_of(items)[clean], items.top_classes[clean])
+        items, clean = Items.joined(pieces), ~np.concatenate(flags)
+        self.order.learn(self._logits_of(items)[clean], items.top_classes[clean])
         x, y = items.features, items.doubt
         logits = self._logits(x if self.seen < _ALL else x[::_EVERY])
         self.logits += [logits.sum(0), (logits * logits).sum(0)]
@@ -267,12 +234,14 @@ class Cull(Method):
         self.y += [y.sum(0), (y * y).sum(0)]
         mass = np.exp(items.top_logits + y[:, 2:]) * items.likely[:, None]
         np.add.at(self.mass, items.top_classes[clean], mass[clean])
+        views = self._views(items) if self.adapted else None
         self.seen += len(y)
-        views = self._views()
-        shown = (self.rule.views if self.rule else views)(items)
-        columns = shown, items.zero_shot_noise, items.evidence < self.low
+        self._learn_views()
+        views = self._views(items) if views is None else views
+        columns = views, y[:, 0] > items.zero_shot, items.evidence < self.low
         self.ring = np.concatenate([self.ring, np.column_stack(columns)])[-self.options.cull_ring :]
-        self.rule, self.waiting = self._rule(views), []
+        self._learn_rule()
+        self.waiting = []
         self.missing = max(min(self.seen // _GROWTH, _BLOCK), self.options.cull_first)
 
     def _logits(self, features: Features) -> Floats:
@@ -283,26 +252,28 @@ class Cull(Method):
         logits *= np.float32(self.scale)
         return logits
 
-    def _views(self) -> Views:
+    def _learn_views(self) -> None:
+        """Equations 1 and 2: the direction w / |w| (D,), and mean and sd of each class's logit."""
         x, *products = self.xy / self.seen
         y, y_square = self.y / self.seen
         mean, square = self.logits / self.logits_seen
-        class_deviation = np.sqrt(np.maximum(square - mean * mean, 1e-6))
+        self.class_deviation = np.sqrt(np.maximum(square - mean * mean, 1e-6))
+        self.class_mean = self._logits(x.astype(np.float32)[None])[0]
         variance = y_square - y * y
         varies = variance > (1e-6 * np.abs(y) + 1e-7) ** 2
         covariances = np.array(products) - np.outer(y, x)
         w = covariances.T @ (varies / np.sqrt(np.where(varies, variance, 1.0)))
         w /= max(float(np.linalg.norm(w)), 1e-12)
-        class_mean = self._logits(x.astype(np.float32)[None])[0]
-        return Views(w.astype(np.float32), float(w @ x), class_mean, class_deviation)
+        self.direction, self.center = w.astype(np.float32), float(w @ x)
 
-    def _rule(self, of_next: Views) -> Rule:
+    def _learn_rule(self) -> None:
+        """Equations 3 to 6 until the next block is learned, by the ring."""
         o, views, zero_shot_noise = self.options, self.ring[:, :4], self.ring[:, 4] > 0
-        mean, spread = views.mean(0), deviation(views)
-        v = (views - mean) / spread
+        self.mean, spread = views.mean(0), deviation(views)
+        v = (views - self.mean) / spread
         b, agreement = v[:, 1] + v[:, 2] + v[:, 3], max(float(v[:, 0] @ v[:, 3]) / len(v), 0.0)
         weights = np.array([agreement**3, *3 * [1 / deviation(b)]])  # equation 3
-        s = v @ weights
+        s, self.weights = v @ weights, weights / spread
         split, share = otsu(b)  # equation 4
         is_doubtful = b > split
         both, own = float((is_doubtful & zero_shot_noise).mean()), float(is_doubtful.mean())
@@ -310,15 +281,13 @@ class Cull(Method):
         # chance may add is taken off; a repeated image, of the same logit, is no new evidence.
         sure = share - 0.5 / np.sqrt(len(np.unique(views[:, 2])))
         clear = min(max((sure - _GAUSSIAN) / (_UNIFORM - _GAUSSIAN), 0.0), 1.0)
-        noise = both + clear * (own - both)
-        tau = float(np.quantile(s, 1 - noise))
+        self.tau = float(np.quantile(s, 1 - (both + clear * (own - both))))
         if is_rare := rare(v[:, 2] + v[:, 3], o.cull_tail):
             median = float(np.median(s))
             far = median + o.cull_tail_deviations * _MAD * float(np.median(np.abs(s - median)))
-            tau += is_rare * max(far - tau, 0.0)
-        level = self.high if float(self.ring[:, 5].mean()) > o.cull_many else self.low
-        penalty = class_penalty(self.mass + o.cull_first / len(self.mass), o.cull_prior)
-        return Rule(of_next, mean, weights / spread, tau, level, penalty)
+            self.tau += is_rare * max(far - self.tau, 0.0)
+        self.level = self.high if float(self.ring[:, 5].mean()) > o.cull_many else self.low
+        self.penalty = class_penalty(self.mass + o.cull_first / len(self.mass), o.cull_prior)
 
 
 def class_penalty(mass: Floats, most: float) -> Floats:

@@ -21,15 +21,15 @@ class Order:
     def __init__(self, classes: int, size: int) -> None:
         """Start a stream of C classes; order is looked for in the last M items, the `size`."""
         self.size, self.weights = size, np.zeros(3)
-        top = min(TOP, classes)
-        self.classes = np.empty((0, top), np.int32)  # of the last M items and those before them
-        self.likely = np.empty((0, top))  # the softmax of their K largest logits
         self.shares = np.full((3, classes), 1 / classes)  # of the classes in each window
+        # Of the last M items and those before them: K classes, and the softmax of their logits.
+        self.classes = np.empty((0, min(TOP, classes)), np.int32)
+        self.likely = np.empty(self.classes.shape)
 
     def name(self, logits: Floats, classes: Classes, is_kept: Mask) -> Classes:
         """Choose the classes of B items in turn, of `classes` (B, K); those that are kept count."""
         if self.weights.any():
-            gain, self.shares = follow(self.shares, softmax(logits), classes, is_kept)
+            gain = self._follow(softmax(logits), classes, is_kept)
             logits = logits + np.log(1 + np.tensordot(gain - 1, self.weights, axes=(1, 0)))
         return classes[np.arange(len(classes)), logits.argmax(axis=1)]
 
@@ -38,16 +38,15 @@ class Order:
 
         The items since the last time have the largest logits (N, K), of `classes` (N, K).
         """
-        last = self.size + _BEFORE
+        last, self.weights = self.size + _BEFORE, np.zeros(3)
         self.classes = np.concatenate([self.classes, classes])[-last:]
         self.likely = np.concatenate([self.likely, softmax(logits)])[-last:]
         trust = min(max(errors_in_order(self.classes[-self.size :, 0]) / 2 - 2, 0.0), 1.0)
         if not trust:
-            self.weights = np.zeros(3)
             return
-        start, every = np.full_like(self.shares, 1 / self.shares.shape[1]), np.ones(last, bool)
-        gain, self.shares = follow(start, self.likely, self.classes, every)
-        # How much likelier than 1 / C each window made the last M items.
+        self.shares = np.full_like(self.shares, 1 / self.shares.shape[1])
+        gain = self._follow(self.likely, self.classes, np.ones(last, bool))
+        # How much likelier than 1 / C the prior, and each window, made the last M items.
         gains = (gain * self.likely[:, None]).sum(axis=2)[-self.size :]
         likelihood, weights = np.column_stack([np.ones(len(gains)), gains]), np.full(4, 0.25)
         for _ in range(20):  # expectation maximisation; 20 items speak for none
@@ -55,26 +54,23 @@ class Order:
             weights /= weights.sum()
         self.weights = trust * weights[1:]
 
+    def _follow(self, likely: Floats, classes: Classes, is_kept: Mask) -> Floats:
+        """How much likelier than 1 / C the windows make K classes of B items (B, 3, K).
 
-def follow(
-    shares: Floats, likely: Floats, classes: Classes, is_kept: Mask
-) -> tuple[Floats, Floats]:
-    """How much likelier than 1 / C the windows make K classes of B items (B, 3, K), and the shares.
-
-    The shares (3, C) before the first item are moved by each item that is kept, by its
-    probabilities `likely` (B, K) of `classes` (B, K).
-    """
-    shares, gain = shares.copy(), np.empty((len(classes), 3, classes.shape[1]))
-    for i, (few, p) in enumerate(zip(classes, likely, strict=True)):
-        gain[i] = shares[:, few]
-        if is_kept[i]:
-            shares *= _KEEPS
-            shares += 1e-30  # tiny numbers would be slow
-            shares[:, few] += (1 - _KEEPS) * p
-    return gain * shares.shape[1], shares
+        Each item that is kept moves the shares, by its probabilities (B, K) of `classes` (B, K).
+        """
+        shares, gain = self.shares.copy(), np.empty((len(classes), 3, classes.shape[1]))
+        for i, (few, p) in enumerate(zip(classes, likely, strict=True)):
+            gain[i] = shares[:, few]
+            if is_kept[i]:
+                shares *= _KEEPS
+                shares += 1e-30  # tiny numbers would be slow
+                shares[:, few] += (1 - _KEEPS) * p
+        self.shares = shares
+        return gain * shares.shape[1]
 
 
-def errors_in_order(classes: NDArray[np.integer]) -> float:
+def errors_in_order(classes: Classes) -> float:
     """The standard errors by which neighbours of n items share a class more often than by chance.
 
     Roots (Freeman and Tukey) serve if few are expected; with few classes the error is smaller.

@@ -9,8 +9,6 @@ dimensions than items, and one split for the stream. Injected noise enters neith
 as in cull.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
@@ -23,7 +21,6 @@ from zsntta_cli.settings.options import positive
 class ETLT(Method):
     """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         etlt_penalty: float = positive(
             1e-12, "Ridge penalty of the least-squares fit, in mean eigenvalues."
@@ -42,27 +39,22 @@ class ETLT(Method):
         """
         test, v, split = ~items.injected, items.noise_score, 0.5
         if test.any():
-            x = unit(items.features()).astype(float)
-            v = least_squares(x, v, test, self.options.etlt_penalty)
+            v = least_squares(unit(items.features()).astype(float), v, test, self.options)
             values = v[test]
             split = otsu(values)[0] if values.min() < values.max() else float(values[0])
         if self.threshold.settings.fixed is not None:
             split = self.threshold.latest
-        return Decisions(
-            items.class_index, (v > split) | items.injected, 1 - v,
-            detector_threshold=np.full(len(v), split),
-        )  # fmt: skip
+        own = np.full(len(v), split)
+        return Decisions(items.class_index, (v > own) | items.injected, 1 - v, None, own)
 
 
-def least_squares(x: Floats, u: Floats, is_fitted: Mask, penalty: float) -> Floats:
+def least_squares(x: Floats, u: Floats, is_fitted: Mask, options: ETLT.Settings) -> Floats:
     """The values (T,) of a regression of some items' scores on their features and a constant."""
-    center, mean = x[is_fitted].mean(axis=0), u[is_fitted].mean()
-    centered = x - center
-    learned, dim = centered[is_fitted], x.shape[1]
-    ridge = penalty * max(float((learned**2).sum()) / dim, 1e-12 * len(learned))
+    center, mean, dim = x[is_fitted].mean(axis=0), u[is_fitted].mean(), x.shape[1]
+    learned = x[is_fitted] - center
+    ridge = options.etlt_penalty * max(float((learned**2).sum()) / dim, 1e-12 * len(learned))
     # The penalty as further rows: normal equations would lose what it lets through.
     q, r = np.linalg.qr(learned)
     rows = np.concatenate([r, np.sqrt(ridge) * np.eye(dim)])
     target = np.concatenate([q.T @ (u[is_fitted] - mean), np.zeros(dim)])
-    weight = np.linalg.lstsq(rows, target)[0]
-    return np.asarray(mean + centered @ weight)
+    return np.asarray(mean + (x - center) @ np.linalg.lstsq(rows, target)[0])

@@ -12,8 +12,6 @@ threshold's grid is 0.02 of their sum. With K entries or fewer the noise score i
 Injected noise always enters, in place of the entry of highest q, and stays as its own q permits.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
@@ -25,7 +23,6 @@ from zsntta_cli.settings.options import Range, count, option
 class OODD(Method):
     """OODD, arXiv 2503.10468: items are compared with a dictionary of those of lowest ID score."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         batch_size: int = count(1, AT_ONCE)
         oodd_items: int = option(2048, "N: size of the dictionary.", within=Range(least=2))
@@ -49,13 +46,13 @@ class OODD(Method):
         temperature, k = self.options.oodd_temperature, self.options.oodd_neighbour
         alone = items.noise_score  # u = 1 - q
         if temperature is not None:
-            alone = 1 - items.score(mcm, scale=1 / temperature)
+            alone = 1 - items.score(mcm, temperature=temperature)
         scores = alone.copy()
         for batch in blocks(len(items), self.options.batch_size):
             x = unit(items.features(batch))
-            for i in range(len(x) * learn):
-                at = batch.start + i
-                self._offer(x[i], alone[at], items.injected[at])
+            if learn:
+                for item in zip(x, alone[batch], items.injected[batch], strict=True):
+                    self._offer(*item)
             if self.filled > k:
                 cosines = x @ self.keys[: self.filled].T
                 nearest = np.partition(cosines, -k, axis=1)[:, -k]
@@ -68,10 +65,9 @@ class OODD(Method):
         Injected noise always enters.
         """
         row = self.filled
-        is_free = row < len(self.keys)
-        if not is_free:
+        if is_full := row == len(self.keys):
             lowest = np.flatnonzero(self.u == self.u.min())
             row = int(lowest[self.order[lowest].argmax()])
-        if is_free or is_injected or u > self.u[row]:
+        if not is_full or is_injected or u > self.u[row]:
             self.keys[row], self.u[row], self.order[row] = feature, u, self.seen
-        self.filled, self.seen = self.filled + is_free, self.seen + 1
+        self.filled, self.seen = self.filled + (not is_full), self.seen + 1

@@ -5,8 +5,6 @@ S(x), Eq. 1: the largest class probability     u = 1 - S(x), `items.noise_score`
 clean iff S(x) >= λ                            noise iff u > λ
 """
 
-from dataclasses import dataclass
-
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import AT_ONCE, FROZEN, Method, MethodSettings
 from zsntta_cli.settings.options import count
@@ -15,7 +13,6 @@ from zsntta_cli.settings.options import count
 class ZsClip(Method):
     """ZS-CLIP, Sec. 2: frozen CLIP with an online threshold on its noise score."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         batch_size: int = count(1, AT_ONCE)
 

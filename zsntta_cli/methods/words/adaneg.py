@@ -16,23 +16,20 @@ start, and a proxy that changes within the block takes one more, from its item o
 """
 
 import copy
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import GAP, WORDS, Method
-from zsntta_cli.methods.scores import Features, cosine_logits, entropy, softmax, unit
-from zsntta_cli.methods.words import vocabulary
+from zsntta_cli.methods.method import WORDS, Method
+from zsntta_cli.methods.scores import Features, Mask, cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
+from zsntta_cli.methods.words.vocabulary import GAP, logit_blocks, surely_id_or_noise
 from zsntta_cli.settings.options import amount, count, share
 
 
 class AdaNeg(Method):
     """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that the stream's images adapt."""
 
-    @dataclass(frozen=True)
     class Settings(NegLabel.Settings):
         groups: int = count(5, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouped("random")
@@ -42,7 +39,7 @@ class AdaNeg(Method):
         adaneg_sure: float | None = share(
             None, "Fixed threshold on the score by texts; none means adaptive."
         )
-        gap: float = share(0.5, GAP)
+        gap: float = GAP
 
     needs = WORDS
     cites = ("zhang2024adaneg",)
@@ -64,13 +61,12 @@ class AdaNeg(Method):
         """Call an item noise iff 1 - S / (1 + λ) is above its threshold; name by both softmaxes."""
         o, weight, known = self.options, self.options.adaneg_text, items.injected
         score, class_index = np.empty(len(items)), np.empty(len(items), np.int32)
-        scale = items.logit_scale
-        for block, logits in vocabulary.logit_blocks(items.features(), self.text, scale):
+        for block, logits in logit_blocks(items.features(), self.text, items.logit_scale):
             by_text = self.vocabulary.id_share(logits).astype(float)
             threshold = self.text_threshold(1 - by_text, learn)
             if o.adaneg_sure is not None:
                 threshold = np.full(len(by_text), 1 - o.adaneg_sure)
-            is_id, is_noise = vocabulary.surely_id_or_noise(1 - by_text, threshold, o.gap)
+            is_id, is_noise = surely_id_or_noise(1 - by_text, threshold, o.gap)
             is_id, is_noise = is_id & ~known[block] & learn, (is_noise | known[block]) & learn
             seen = self._by_proxies(items.part(block), logits, is_id, is_noise)
             score[block] = self.vocabulary.id_share(seen) + weight * by_text
@@ -78,10 +74,10 @@ class AdaNeg(Method):
             class_index[block] = both[:, : self.classes].argmax(axis=1)
         score /= 1 + weight
         own = self.threshold(1 - score, learn)
-        return Decisions(class_index, 1 - score > own, score, detector_threshold=own)
+        return Decisions(class_index, 1 - score > own, score, None, own)
 
     def _by_proxies(
-        self, items: StreamData, logits: Features, is_id: Any, is_noise: Any
+        self, items: StreamData, logits: Features, is_id: Mask, is_noise: Mask
     ) -> Features:
         """The logits (B, C + M) by the proxies, after each sure item was offered to the memory."""
         features, scale, seen = items.features(), items.logit_scale, logits.copy()

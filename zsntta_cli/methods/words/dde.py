@@ -15,14 +15,13 @@ paper's 15 noise images, which only an encoder can make. Injected noise enters i
 score, and is learned for no class.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import frozen
+from zsntta_cli.methods.detectors.cull import otsu
 from zsntta_cli.methods.method import AT_ONCE, WORDS, Method
 from zsntta_cli.methods.scores import Features, Floats, blocks, cosine_logits, softmax
 from zsntta_cli.methods.words import vocabulary
@@ -76,7 +75,6 @@ class ClassGaussians:
 class DDE(Method):
     """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes."""
 
-    @dataclass(frozen=True)
     class Settings(vocabulary.WordSettings):
         # The paper chooses the number of words and the gate for each set. These are ImageNet's, but
         # with 100 words for other sets.
@@ -107,22 +105,19 @@ class DDE(Method):
     is_probability = True
 
     def start(self, data: StreamData) -> None:
+        o, (names, words) = self.options, vocabulary.mined_words(data, self.options)
         self.fixed = self.threshold.settings.fixed is not None
-        self.is_exact = self.options.dde_cells == "exact" and not self.fixed
         self.queue, self.latest = np.empty(0), 0.5  # the last N_q noise scores, their exact split
-        words = vocabulary.mined_words(data, self.options)
-        names = vocabulary.names_and_words(data)[0]
         self.text, self.classes = np.concatenate([names, words]), len(names)
-        self.copies = 2 if self.options.dde_doubled else 1
-        size = self.options.dde_cache
-        self.id, self.noise = (vocabulary.Recent(size, len(words)) for _ in "+-")
+        self.copies = 1 + o.dde_doubled
+        self.id, self.noise = (vocabulary.Recent(o.dde_cache, len(words)) for _ in "+-")
         first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
         for cache, rows in ((self.id, names), (self.noise, words[first])):
             for _, logits in vocabulary.logit_blocks(rows, self.text, data.logit_scale):
                 cache.add(vocabulary.activations(logits, self.classes, self.copies))
         # The Gaussians of the most probable classes, and of the second ones if they count.
         texts = data.text_features.astype(np.float64)
-        has_second = self.options.dde_exclusion > 0 and len(texts) > 1
+        has_second = o.dde_exclusion > 0 and len(texts) > 1
         self.gaussians = [ClassGaussians(texts) for _ in range(1 + has_second)]
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
@@ -135,15 +130,19 @@ class DDE(Method):
             class_index[batch] = self._classes(part, learn)
             own[batch] = self._thresholds(u[batch], learn)
         is_noise = u > own if self.fixed else u >= own
-        return Decisions(class_index, is_noise, 1 - u, detector_threshold=own)
+        return Decisions(class_index, is_noise, 1 - u, None, own)
 
     def _thresholds(self, u: Floats, learn: bool) -> Floats:
-        """The thresholds (B,) of a batch of noise scores (B,), which enter the queue."""
-        if not self.is_exact:
+        """The thresholds (B,) of a batch of noise scores (B,), which enter the queue.
+
+        An exact one is the lowest score of the upper group of Otsu's split.
+        """
+        if self.options.dde_cells == "grid" or self.fixed:
             return self.threshold(u, learn)
         if learn:
             self.queue = np.concatenate([self.queue, u])[-self.threshold.settings.queue :]
-            self.latest = best_split(self.queue, self.latest)
+            if self.queue.min() < self.queue.max():
+                self.latest = float(self.queue[self.queue > otsu(self.queue)[0]].min())
         return np.full(len(u), self.latest)
 
     def _noise_scores(self, items: StreamData, learn: bool) -> Floats:
@@ -163,13 +162,12 @@ class DDE(Method):
 
     def _words_share(self, logits: Features, difference: Floats) -> Floats:
         """The share (B,) of the M̂ most activated words in the softmax over these and the names."""
-        count = min(self.options.dde_words, self.copies * len(difference))
-        order = np.repeat(vocabulary.largest(difference, -(-count // self.copies)), self.copies)[
-            :count
-        ]
-        negatives = logits[:, self.classes + order]
-        both = np.concatenate([logits[:, : self.classes], negatives], axis=1).astype(np.float64)
-        return np.asarray(softmax(both)[:, self.classes :].sum(axis=1))
+        classes, copies = self.classes, self.copies
+        count = min(self.options.dde_words, copies * len(difference))
+        words = np.repeat(vocabulary.largest(difference, -(-count // copies)), copies)[:count]
+        negatives = logits[:, classes + words]
+        both = np.concatenate([logits[:, :classes], negatives], axis=1).astype(np.float64)
+        return np.asarray(softmax(both)[:, classes:].sum(axis=1))
 
     def _classes(self, items: StreamData, learn: bool) -> NDArray[np.intp]:
         """The classes (B,) of a batch, by Gaussians that learn from it."""
@@ -189,17 +187,3 @@ def _moved(mean: Floats, shown: Features) -> Floats:
     if not len(shown):
         return mean
     return _MOMENTUM * mean + (1 - _MOMENTUM) * shown.mean(axis=0, dtype=np.float64)
-
-
-def best_split(scores: Floats, latest: float) -> float:
-    """The lowest score of the upper group, for the least variance within both groups.
-
-    It is `latest` if all scores are equal, or if there is only one.
-    """
-    values, below = np.sort(scores), np.arange(1, len(scores))
-    is_split = values[1:] > values[:-1]
-    if not is_split.any():
-        return latest
-    # The variance between the groups, which is then largest, but for a factor.
-    between = np.cumsum(values - values.mean())[:-1] ** 2 / (below * (len(values) - below))
-    return float(values[1:][np.where(is_split, between, -1).argmax()])

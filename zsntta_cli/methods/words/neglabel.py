@@ -1,17 +1,14 @@
 """NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: class names against negative words."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.method import FROZEN, WORD_LIST, WORDS, Method
-from zsntta_cli.methods.scores import Features, Floats, energy
-from zsntta_cli.methods.words import vocabulary
+from zsntta_cli.methods.scores import Features, Floats, energy, sigmoid
+from zsntta_cli.methods.words.vocabulary import WordSettings, mined_words
 from zsntta_cli.settings.options import choice, count, option, part, share
-
-_SURE = 80.0  # largest log odds: single precision can hold the exponential
 
 
 def grouped(default: str) -> Any:
@@ -27,7 +24,7 @@ class Vocabulary:
 
     def __init__(self, data: StreamData, options: "NegLabel.Settings") -> None:
         """Make the vocabulary of a stream's names and mined words."""
-        names, far = vocabulary.names_and_words(data)[0], vocabulary.mined_words(data, options)
+        names, far = mined_words(data, options)
         number, rows = min(options.groups, len(far)), np.arange(len(far))
         sizes = [len(group) for group in np.array_split(rows, number)]
         if options.grouping == "random":  # of one size, in one order for all seeds, as released
@@ -48,7 +45,7 @@ class Vocabulary:
             mass = energy(logits[:, start:stop])  # the log of the group's mass (B,)
             if self.by_mean:
                 mass = mass + np.float32(np.log(self.classes / (stop - start)))
-            shares.append(1 / (1 + np.exp(np.minimum(mass - id_mass, _SURE))))
+            shares.append(sigmoid(id_mass - mass))
         share: Features = np.mean(shares, axis=0)
         return share
 
@@ -56,8 +53,7 @@ class Vocabulary:
 class NegLabel(Method):
     """NegLabel, arXiv 2403.20078: the class names against words that are far from them."""
 
-    @dataclass(frozen=True)
-    class Settings(vocabulary.WordSettings):
+    class Settings(WordSettings):
         groups: int = count(100, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouped("ranked")
         # By the mean a group has the weight of C words, whatever its size.
@@ -83,7 +79,6 @@ class NegLabel(Method):
 class CSP(NegLabel):
     """CSP, arXiv 2410.08611: NegLabel's score with its own words and phrases."""
 
-    @dataclass(frozen=True)
     class Settings(NegLabel.Settings):
         words: str = option("csp", WORD_LIST)
         mined_share: float | None = part(0.15, "Share of each list that is mined, instead of M.")

@@ -14,21 +14,18 @@ Whether an image is sure depends on the online threshold of the score with a gap
 queue takes the place of the code's ring of 20,000 scores.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import FROZEN, GAP, WORDS, Method
+from zsntta_cli.methods.method import FROZEN, WORDS, Method
 from zsntta_cli.methods.scores import Features
 from zsntta_cli.methods.words import vocabulary
-from zsntta_cli.settings.options import amount, choice, count, share
+from zsntta_cli.settings.options import amount, choice, count
 
 
 class TANL(Method):
     """TANL, arXiv 2603.25250: the words that noise activates more than ID images do."""
 
-    @dataclass(frozen=True)
     class Settings(vocabulary.WordSettings):
         tanl_candidates: str = choice(
             "Words that may be activated: all, or those mined.", "all", "mined"
@@ -39,7 +36,7 @@ class TANL(Method):
             2, "γ: number of words added for each averaged score; 0 means one score."
         )
         tanl_ring: int = count(300, "L: number of last images of either kind in the memory.")
-        gap: float = share(0.5, GAP)
+        gap: float = vocabulary.GAP
 
     needs = WORDS
     cites = ("zhang2026activation",)
@@ -52,7 +49,7 @@ class TANL(Method):
     def start(self, data: StreamData) -> None:
         names, words = vocabulary.names_and_words(data)
         if self.options.tanl_candidates == "mined":
-            words = vocabulary.mined_words(data, self.options)
+            words = vocabulary.mined_words(data, self.options)[1]
         self.text, self.classes = np.concatenate([names, words]), len(names)
         self.id, self.noise = (vocabulary.Recent(self.options.tanl_ring, len(words)) for _ in "+-")
         shuffled = names[np.random.default_rng(0).permutation(len(names))]  # alike for all seeds
@@ -62,17 +59,15 @@ class TANL(Method):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff u = 1 - S is above its online threshold; keep ZS-CLIP's class."""
-        u, own = np.empty(len(items)), np.empty(len(items))
-        for block, logits in vocabulary.logit_blocks(
-            items.features(), self.text, items.logit_scale
-        ):
+        u, own, scale = np.empty(len(items)), np.empty(len(items)), items.logit_scale
+        for block, logits in vocabulary.logit_blocks(items.features(), self.text, scale):
             shown = vocabulary.activations(logits, self.classes)
             for i, t in enumerate(range(block.start, block.stop)):
                 u[t] = 1 - self._score(logits[i])
                 own[t : t + 1] = self.threshold(u[t : t + 1], learn)
                 if learn:
                     self._learn(shown[i : i + 1], u[t], own[t], items.injected[t])
-        return Decisions(items.class_index, u > own, 1 - u, detector_threshold=own)
+        return Decisions(items.class_index, u > own, 1 - u, None, own)
 
     def _score(self, logits: Features) -> float:
         """S: the mean share of the names (C,) beside the first γ, 2 γ, … and at last all B words.
@@ -95,8 +90,9 @@ class TANL(Method):
             self.noise.add(shown)
         elif is_id:
             self.id.add(shown)
-        if is_id or is_noise or injected:
-            self._choose()
+        else:
+            return
+        self._choose()
 
     def _choose(self) -> None:
         """The B words with the largest difference of means are the next item's negatives."""

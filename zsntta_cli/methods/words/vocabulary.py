@@ -20,6 +20,11 @@ from zsntta_cli.settings.options import choice, count, option, part, share
 
 _NUMBERS = 2**21  # logits at a time: 8 MB
 _LARGEST_ITEMS = 512
+GAP = share(
+    0.5,
+    "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "
+    "from.",
+)
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,20 @@ def names_and_words(data: StreamData) -> tuple[Features, Features]:
     return data.text_features if data.more_names is None else data.more_names, data.more_text
 
 
-def mine_negatives(
-    words: Features, names: Features, count: int, percentile: float, too_near: float | None = None
-) -> NDArray[np.intp]:
-    """NegMining: the rows of the `count` words (W, D) farthest from the ID names (C, D).
+def mined_words(data: StreamData, options: WordSettings) -> tuple[Features, Features]:
+    """The class names (C, D) and the negatives: M of all words, or a share of each list."""
+    names, words = names_and_words(data)
+    if options.mined_share is None:
+        return names, farthest(words, names, options)[: options.negatives]
+    parts = []
+    for of_list in np.split(words, np.cumsum(data.more_sizes or (len(words),))[:-1]):
+        most = int(options.mined_share * len(of_list) + 1e-9)  # rounded down, but not 0.29 * 100
+        parts.append(farthest(of_list, names, options)[: max(1, most)])
+    return names, np.concatenate(parts)
+
+
+def farthest(words: Features, names: Features, options: WordSettings) -> Features:
+    """NegMining: the words (W, D), those farthest from the ID names (C, D) first.
 
     A word's distance is the η-percentile of its negative cosines to all names, which is nearly the
     distance to the nearest, without outliers. Words with a cosine above `too_near` come last.
@@ -54,22 +69,10 @@ def mine_negatives(
     distance = np.empty(len(words))
     for block in blocks(len(words)):
         negative = -words[block] @ names.T
-        distance[block] = np.quantile(negative, percentile, axis=1)
-        if too_near is not None:
-            distance[block] -= 4 * (negative.min(axis=1) < -too_near)  # below every other, in order
-    return np.argsort(-distance, kind="stable")[:count]
-
-
-def mined_words(data: StreamData, options: WordSettings) -> Features:
-    """The negative words (M, D), the farthest first: M of all lists, or a share of each list."""
-    o, (names, words) = options, names_and_words(data)
-    if o.mined_share is None:
-        return words[mine_negatives(words, names, o.negatives, o.percentile, o.too_near)]
-    parts = []
-    for of_list in np.split(words, np.cumsum(data.more_sizes or (len(words),))[:-1]):
-        count = max(1, int(o.mined_share * len(of_list) + 1e-9))  # rounded down, but not 0.29 * 100
-        parts.append(of_list[mine_negatives(of_list, names, count, o.percentile, o.too_near)])
-    return np.concatenate(parts)
+        distance[block] = np.quantile(negative, options.percentile, axis=1)
+        if options.too_near is not None:  # below every other, in order
+            distance[block] -= 4 * (negative.min(axis=1) < -options.too_near)
+    return words[np.argsort(-distance, kind="stable")]
 
 
 def logit_blocks(
@@ -116,9 +119,8 @@ def largest(values: Floats, count: int) -> NDArray[np.intp]:
 
 
 def surely_id_or_noise(u: Any, threshold: Any, gap: float) -> tuple[Any, Any]:
-    """Whether noise scores u are low enough to learn from as ID, and high enough as noise.
+    """Whether noise scores u are so low that they are learned as ID, or so high that as noise.
 
-    This is the gap rule of two released codes: AdaNeg's (arXiv 2410.20149) and TANL's (arXiv
-    2603.25250). It is u < θ - g θ, and u > θ + g (1 - θ), g in [0, 1].
+    u < θ - g θ, and u > θ + g (1 - θ): the gap rule of AdaNeg's and TANL's released code.
     """
     return u < threshold - gap * threshold, u > threshold + gap * (1 - threshold)
