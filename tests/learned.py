@@ -18,6 +18,8 @@ def state_of(value, name=""):
         return {}
     if isinstance(value, tuple | list):
         parts = enumerate(value)
+    elif isinstance(value, dict):
+        parts = value.items()
     elif is_dataclass(value):
         parts = ((field.name, getattr(value, field.name)) for field in fields(value))
     else:
