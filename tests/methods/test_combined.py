@@ -16,7 +16,6 @@ from zsntta_cli.methods import (
     method_place,
     own_code,
 )
-from zsntta_cli.methods.classifiers.tda import TDASettings
 from zsntta_cli.methods.detectors.zs_clip import ZsClip
 from zsntta_cli.settings import ThresholdSettings
 
@@ -35,8 +34,6 @@ def own_run(data, options, threshold):
 
 class Same(Classifier):
     """The frozen model's classes."""
-
-    Settings = TDASettings
 
     def classify(self, items, offered):
         return items.class_index

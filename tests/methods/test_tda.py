@@ -1,26 +1,19 @@
 """TDA against a per-sample reference, the released code's decisions and AdaND's detector."""
 
-from dataclasses import replace
 from unittest import mock
 
-import made
 import numpy as np
 import pytest
 import released
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import of_features
+from streams import decide, of_features
 
 from zsntta_cli.methods.classifiers import tda
-from zsntta_cli.methods.classifiers.tda import TDASettings
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.simulation.runs import RunSettings
 
-
-def configure(options, **threshold):
-    rule = ThresholdSettings(**threshold)
-    return RunSettings("tda", "", "", None, "", threshold=rule, options=options)
+RULE = ThresholdSettings()
 
 
 def random_stream(classes, items, dim=6, distinct=1000, scale=8.0, seed=0, injected=False):
@@ -73,8 +66,7 @@ def assert_best(class_index, logits):
     np.testing.assert_allclose(chosen, logits.max(axis=1), atol=1e-4)
 
 
-OPTIONS = TDASettings()
-STRONG = TDASettings(negative_alpha=3.0, positive_alpha=4.0, mask_low=0.3)
+STRONG = {"negative_alpha": 3.0, "positive_alpha": 4.0, "mask_low": 0.3}
 
 
 @settings(max_examples=60, deadline=None)
@@ -83,13 +75,14 @@ STRONG = TDASettings(negative_alpha=3.0, positive_alpha=4.0, mask_low=0.3)
     items=st.integers(1, 60),
     distinct=st.integers(1, 60),
     scale=st.sampled_from([1.0, 4.0, 8.0, 20.0]),
-    options=st.sampled_from([OPTIONS, STRONG, replace(STRONG, positive_shots=0)]),
+    values=st.sampled_from([{}, STRONG, {**STRONG, "positive_shots": 0}]),
     block=st.sampled_from([1, 7, 512]),
     seed=st.integers(0, 1 << 30),
 )
-def test_blocks_equal_single_samples(classes, items, distinct, scale, options, block, seed):
+def test_blocks_equal_single_samples(classes, items, distinct, scale, values, block, seed):
     data = random_stream(classes, items, distinct=distinct, scale=scale, seed=seed)
     offered = np.random.default_rng(seed).random(items) < 0.7
+    options = tda.TDA.Settings(**values)
     with mock.patch.object(tda, "_BLOCK", block):
         class_index = tda.TDA(data, options).classify(data, offered)
     assert_best(class_index, reference(data, options, offered))
@@ -100,20 +93,19 @@ def test_three_neighbours_outvote_the_frozen_model_by_hand():
     # class 0's cache, 2.8 in all; class 1 has 0.6 + 3 * 2 exp(-5 (1 - 0.96)) = 5.51.
     data = of_features([[0.6, 0.8]] * 3 + [[0.8, 0.6]], np.eye(2), 1.0)
     assert data.class_index.tolist() == [1, 1, 1, 0]
-    assert made.decisions(data, configure(OPTIONS)).class_index.tolist() == [1, 1, 1, 1]
-    one_shot = configure(TDASettings(positive_shots=1))  # 0.6 + 1.64 < 2.8
-    assert made.decisions(data, one_shot).class_index.tolist() == [1, 1, 1, 0]
+    for shots, fourth in ((3, 1), (1, 0)):  # of one shot 0.6 + 1.64 < 2.8
+        found, _ = decide("tda", data, RULE, positive_shots=shots)
+        assert found.class_index.tolist() == [1, 1, 1, fourth]
 
 
 def test_uncertain_samples_speak_against_their_likely_classes_by_hand():
     # Logits 6 and 8: probabilities 0.119 and 0.881, entropy 0.365 nats, over log2(2) = 1: within
     # the window. With the mask from 0.2 each speaks against class 1: 8 - 1.5, then 8 - 3.
-    options = TDASettings(positive_shots=0, negative_alpha=1.5, mask_low=0.2)
+    values = {"positive_shots": 0, "negative_alpha": 1.5, "mask_low": 0.2}
     data = of_features([[0.6, 0.8]] * 2, np.eye(2), 10.0)
-    assert made.decisions(data, configure(options)).class_index.tolist() == [1, 0]
-    for change in ({"entropy_low": 0.37}, {"mask_high": 0.85}):
-        unused = configure(replace(options, **change))
-        assert made.decisions(data, unused).class_index.tolist() == [1, 1]
+    for change, second in (({}, 0), ({"entropy_low": 0.37}, 1), ({"mask_high": 0.85}, 1)):
+        found, _ = decide("tda", data, RULE, **values, **change)
+        assert found.class_index.tolist() == [1, second]
 
 
 @pytest.mark.parametrize("name", ["k10", "k100"])
@@ -122,9 +114,8 @@ def test_every_decision_is_the_released_codes(name):
     features = vectors["features"][vectors["targets"] != -1000]
     data = of_features(features, vectors["text_features"], float(vectors["logit_scale"]))
     assert vectors["tda/params"].tolist() == [1, 128, 10, 512]  # batch size, L, N, N_q
-    decisions = made.decisions(
-        data, configure(OPTIONS, queue=512, degenerate="zero")
-    )  # as `official`
+    official = ThresholdSettings(queue=512, degenerate="zero")
+    decisions, _ = decide("tda", data, official)
     predicted = np.where(decisions.is_noise, -1, decisions.class_index)
     assert np.array_equal(predicted, vectors["tda/prediction"])
     np.testing.assert_allclose(decisions.id_score, vectors["tda/id_score"], atol=1e-4)

@@ -56,7 +56,7 @@ _imported, _pair = cache(resolve_name), cache(Pair)
 
 def _pair_of(name: str) -> Pair:
     detector, _, classifier = name.rpartition("+")
-    if classifier in CLASSIFIERS and detector in METHODS and detector != classifier:  # no tda+tda
+    if classifier in CLASSIFIERS and detector in METHODS:
         first: Any = METHODS[detector]
         if first.decides and not first.live and not isinstance(first, Pair):
             return _pair(first, CLASSIFIERS[classifier])
@@ -120,7 +120,7 @@ METHODS = _Table({
     "cma": "detectors.cma:CMA",
     "oodd": "detectors.oodd:OODD",
     "etlt": "detectors.etlt:ETLT",
-    "tda": "classifiers.tda:TDAAlone",  # as it was published; other classifiers are behind ZS-CLIP
+    "tda": "classifiers.tda:ALONE",  # it is offered all items; the others what ZS-CLIP calls clean
     **{name: f"zs-clip+{name}" for name in CLASSIFIERS if name != "tda"},
     "max-logit": "ood_scores:MaxLogit",
     "energy": "ood_scores:Energy",

@@ -218,14 +218,14 @@ class PairSettings:
 class Behind(Method):
     """A detector and the classifier behind it while their stream runs."""
 
-    def __init__(self, detector: Method, classifier: Classifier) -> None:
-        self.detector, self.classifier = detector, classifier
+    def __init__(self, detector: Method, classifier: Classifier, offers_all: bool) -> None:
+        self.detector, self.classifier, self.offers_all = detector, classifier, offers_all
 
     def push(self, items: "StreamData", learn: bool = True) -> "Decisions":
         """Decide on noise as the detector does; the classifier learns from clean samples."""
         decisions = self.detector.push(items, learn)
         assert decisions.is_noise is not None
-        offered = ~decisions.is_noise & ~items.injected & learn
+        offered = (~decisions.is_noise | self.offers_all) & ~items.injected & learn
         return replace(decisions, class_index=self.classifier.classify(items, offered))
 
     @property
@@ -235,12 +235,17 @@ class Behind(Method):
 
 
 class Pair:
-    """A detector with a classifier behind it, with the facts that the class of a method has."""
+    """A detector with a classifier behind it, with the facts that the class of a method has.
+
+    The classifier is offered the items that the detector calls clean, or all but injected noise.
+    """
 
     live, decides, class_probability = False, True, ""
 
-    def __init__(self, detector: type[Method], classifier: type[Classifier]) -> None:
-        self.detector, self.classifier = detector, classifier
+    def __init__(
+        self, detector: type[Method], classifier: type[Classifier], offers_all: bool = False
+    ) -> None:
+        self.detector, self.classifier, self.offers_all = detector, classifier, offers_all
         self.online = detector.online and classifier.online
         self.official = {**classifier.official, **detector.official}
         self.revision = detector.revision + classifier.revision - 1
@@ -267,7 +272,8 @@ class Pair:
     def __call__(self, data: "StreamData", settings: Any, threshold: Any) -> Behind:
         """Start both before the first item."""
         classifier = self.classifier(data, settings.classifier)
-        return Behind(self.detector(data, settings.detector, threshold), classifier)
+        detector = self.detector(data, settings.detector, threshold)
+        return Behind(detector, classifier, self.offers_all)
 
 
 def fault(line: object, kind: type[_Described]) -> str:

@@ -14,44 +14,19 @@ the items of that time. The result is the same as item by item.
 """
 
 from bisect import insort
-from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import entropy_of
-from zsntta_cli.methods.method import AT_ONCE, Classifier, Method, MethodSettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClip
+from zsntta_cli.methods.method import Classifier, MethodSettings, Pair
 from zsntta_cli.methods.scores import Features, Mask, blocks, softmax, unit
-from zsntta_cli.settings.options import amount, count, share
+from zsntta_cli.settings.options import amount, share
 
 _BLOCK = 512  # items in one product: it limits memory and changes no decision
-
-
-@dataclass(frozen=True)
-class TDASettings(MethodSettings):
-    """The settings of TDA."""
-
-    # It concerns only the threshold; the caches are always updated item by item.
-    batch_size: int = count(1, AT_ONCE)
-    positive_shots: int = amount(3, "Number of samples of each class in the positive cache.")
-    positive_alpha: float = amount(2.0, "Weight of the positive cache's logits.")
-    # a key at cosine A has the weight exp(-beta (1 - A))
-    positive_beta: float = amount(5.0, "Sharpness of the positive cache's weights.")
-    negative_shots: int = amount(2, "Number of samples of each class in the negative cache.")
-    negative_alpha: float = amount(0.117, "Weight of the negative cache's logits.")
-    negative_beta: float = amount(1.0, "Sharpness of the negative cache's weights.")
-    # Only samples with low < entropy / log2(C) < high are negatives …
-    entropy_low: float = share(0.2, "Minimum entropy of a negative sample.")
-    entropy_high: float = share(0.5, "Maximum entropy of a negative sample.")
-    # … which speak against classes with low < probability < high.
-    mask_low: float = share(
-        0.03, "Probability above which a negative sample counts against a class."
-    )
-    mask_high: float = share(
-        1.0, "Probability below which a negative sample counts against a class."
-    )
 
 
 class Cache:
@@ -100,7 +75,25 @@ class Cache:
 class TDA(Classifier):
     """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class."""
 
-    Settings = TDASettings
+    class Settings(MethodSettings):
+        positive_shots: int = amount(3, "Number of samples of each class in the positive cache.")
+        positive_alpha: float = amount(2.0, "Weight of the positive cache's logits.")
+        # a key at cosine A has the weight exp(-beta (1 - A))
+        positive_beta: float = amount(5.0, "Sharpness of the positive cache's weights.")
+        negative_shots: int = amount(2, "Number of samples of each class in the negative cache.")
+        negative_alpha: float = amount(0.117, "Weight of the negative cache's logits.")
+        negative_beta: float = amount(1.0, "Sharpness of the negative cache's weights.")
+        # Only samples with low < entropy / log2(C) < high are negatives …
+        entropy_low: float = share(0.2, "Minimum entropy of a negative sample.")
+        entropy_high: float = share(0.5, "Maximum entropy of a negative sample.")
+        # … which speak against classes with low < probability < high.
+        mask_low: float = share(
+            0.03, "Probability above which a negative sample counts against a class."
+        )
+        mask_high: float = share(
+            1.0, "Probability below which a negative sample counts against a class."
+        )
+
     cites = ("karmanov2024efficient",)
     cost = "keeps positive-shots + negative-shots images of each class; compares items with all"
 
@@ -131,23 +124,4 @@ class TDA(Classifier):
         return adapted
 
 
-class TDAAlone(Method):
-    """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class.
-
-    As published: ZS-CLIP's rule decides on noise, and every sample is offered.
-    """
-
-    Settings = TDASettings
-    cites = TDA.cites
-    cost = TDA.cost
-    is_probability = True
-
-    def start(self, data: StreamData) -> None:
-        self.classifier = TDA(data, self.options)
-
-    def push(self, items: StreamData, learn: bool = True) -> Decisions:
-        """Decide on noise as ZS-CLIP does; classify by the adapted logits."""
-        u = items.noise_score
-        thresholds = self.threshold(u, learn)
-        class_index = self.classifier.classify(items, ~items.injected & learn)
-        return Decisions(class_index, u > thresholds, 1 - u, thresholds)
+ALONE = Pair(ZsClip, TDA, offers_all=True)  # as it was published

@@ -139,7 +139,7 @@ class DDE(Method):
         """
         if self.options.dde_cells == "grid" or self.fixed:
             return self.threshold(u, learn)
-        if learn:
+        if learn and len(u):
             self.queue = np.concatenate([self.queue, u])[-self.threshold.settings.queue :]
             if self.queue.min() < self.queue.max():
                 self.latest = float(self.queue[self.queue > otsu(self.queue)[0]].min())
