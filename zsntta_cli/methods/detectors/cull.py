@@ -2,13 +2,11 @@
 
 The frozen model's doubt about a single image is unreliable, but what doubtful images have in common
 is not: the mean doubtful image minus the mean image is a direction w, along which noise of another
-kind lies far out. That direction counts as far as it agrees with the single image. The logits also
-have an absolute level: CLIP is trained so that a fitting text scores some nats above any other, so
-an image for which no class does so shows none of them, whatever else is in the stream. (The nearest
-published ideas are ETLT, arXiv 2207.08210, and RTL, CVPR 2024, which regress an OOD score on the
-features of a test set and rank by the fit.) The equations are numbered as in docs/detector.md. If
-the level of the encoder is known, a logit l is by how much better a class's text fits an image than
-any text does:
+kind lies far out. It counts as far as it agrees with the single image. The logits also have an
+absolute level: an image that no class's text fits shows none of them, whatever else is in the
+stream. The equations are those of docs/detector.md, which also says what is near in the literature.
+If the level of the encoder is known, a logit l is by how much better a class's text fits an image
+than any text does:
 
     1  q = (mean_c - l_c) / sd_c, for the chosen class c       `Cull._views`
     2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Cull._learn_views`, `Cull._views`

@@ -14,7 +14,7 @@ import numpy as np
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.cull import otsu
 from zsntta_cli.methods.method import FROZEN, Method, MethodSettings
-from zsntta_cli.methods.scores import Floats, Mask, unit
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings.options import positive
 
 
@@ -39,22 +39,18 @@ class ETLT(Method):
         """
         test, v, split = ~items.injected, items.noise_score, 0.5
         if test.any():
-            v = least_squares(unit(items.features()).astype(float), v, test, self.options)
+            x, u = unit(items.features()).astype(float), v[test]
+            x -= x[test].mean(axis=0)
+            learned, dim = x[test], x.shape[1]
+            eigenvalue = max(float((learned**2).sum()) / dim, 1e-12 * len(learned))
+            # The penalty as further rows: normal equations would lose what it lets through.
+            q, r = np.linalg.qr(learned)
+            penalty = np.sqrt(self.options.etlt_penalty * eigenvalue) * np.eye(dim)
+            target = np.concatenate([q.T @ (u - u.mean()), np.zeros(dim)])
+            v = u.mean() + x @ np.linalg.lstsq(np.concatenate([r, penalty]), target)[0]
             values = v[test]
             split = otsu(values)[0] if values.min() < values.max() else float(values[0])
         if self.threshold.settings.fixed is not None:
             split = self.threshold.latest
         own = np.full(len(v), split)
         return Decisions(items.class_index, (v > own) | items.injected, 1 - v, None, own)
-
-
-def least_squares(x: Floats, u: Floats, is_fitted: Mask, options: ETLT.Settings) -> Floats:
-    """The values (T,) of a regression of some items' scores on their features and a constant."""
-    center, mean, dim = x[is_fitted].mean(axis=0), u[is_fitted].mean(), x.shape[1]
-    learned = x[is_fitted] - center
-    ridge = options.etlt_penalty * max(float((learned**2).sum()) / dim, 1e-12 * len(learned))
-    # The penalty as further rows: normal equations would lose what it lets through.
-    q, r = np.linalg.qr(learned)
-    rows = np.concatenate([r, np.sqrt(ridge) * np.eye(dim)])
-    target = np.concatenate([q.T @ (u[is_fitted] - mean), np.zeros(dim)])
-    return np.asarray(mean + (x - center) @ np.linalg.lstsq(rows, target)[0])

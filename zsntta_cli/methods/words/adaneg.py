@@ -20,14 +20,13 @@ import copy
 import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.method import WORDS, Method
 from zsntta_cli.methods.scores import Features, Mask, cosine_logits, entropy, softmax, unit
-from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
+from zsntta_cli.methods.words.neglabel import NegLabel, grouped
 from zsntta_cli.methods.words.vocabulary import GAP, logit_blocks, surely_id_or_noise
 from zsntta_cli.settings.options import amount, count, share
 
 
-class AdaNeg(Method):
+class AdaNeg(NegLabel):
     """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that the stream's images adapt."""
 
     class Settings(NegLabel.Settings):
@@ -41,15 +40,14 @@ class AdaNeg(Method):
         )
         gap: float = GAP
 
-    needs = WORDS
     cites = ("zhang2024adaneg",)
     cost = "keeps up to adaneg-shots images of each class and of each word"
     official = {**NegLabel.official, "adaneg_shots": 9, "adaneg_sure": 0.5}
-    is_probability = True
+    revision = 1
+    class_probability = ""
 
     def start(self, data: StreamData) -> None:
-        self.vocabulary = Vocabulary(data, self.options)
-        self.text, self.classes = self.vocabulary.text, self.vocabulary.classes  # (K, D)
+        super().start(data)
         self.text_threshold, self.proxies = copy.copy(self.threshold), self.text.copy()
         # Of up to L unit images beside each text. The system allocates memory when it is written,
         # and few texts have images.
@@ -62,14 +60,14 @@ class AdaNeg(Method):
         o, weight, known = self.options, self.options.adaneg_text, items.injected
         score, class_index = np.empty(len(items)), np.empty(len(items), np.int32)
         for block, logits in logit_blocks(items.features(), self.text, items.logit_scale):
-            by_text = self.vocabulary.id_share(logits).astype(float)
+            by_text = self.id_share(logits).astype(float)
             threshold = self.text_threshold(1 - by_text, learn)
             if o.adaneg_sure is not None:
                 threshold = np.full(len(by_text), 1 - o.adaneg_sure)
             is_id, is_noise = surely_id_or_noise(1 - by_text, threshold, o.gap)
             is_id, is_noise = is_id & ~known[block] & learn, (is_noise | known[block]) & learn
             seen = self._by_proxies(items.part(block), logits, is_id, is_noise)
-            score[block] = self.vocabulary.id_share(seen) + weight * by_text
+            score[block] = self.id_share(seen) + weight * by_text
             both = softmax(logits) + weight * softmax(seen)
             class_index[block] = both[:, : self.classes].argmax(axis=1)
         score /= 1 + weight

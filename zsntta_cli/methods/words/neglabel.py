@@ -19,37 +19,6 @@ def grouped(default: str) -> Any:
     )  # fmt: skip
 
 
-class Vocabulary:
-    """Class names, then negatives group by group; words of no group are last."""
-
-    def __init__(self, data: StreamData, options: "NegLabel.Settings") -> None:
-        """Make the vocabulary of a stream's names and mined words."""
-        names, far = mined_words(data, options)
-        number, rows = min(options.groups, len(far)), np.arange(len(far))
-        sizes = [len(group) for group in np.array_split(rows, number)]
-        if options.grouping == "random":  # of one size, in one order for all seeds, as released
-            rows = np.random.default_rng(0).permutation(len(far))
-            sizes = [len(far) // number] * number
-            rows = np.concatenate([rows[: sum(sizes)], np.sort(rows[sum(sizes) :])])
-        self.text, self.classes = np.concatenate([names, far[rows]]), len(names)  # (C + M, D)
-        self.bounds = len(names) + np.cumsum([0, *sizes])  # rows at which the G groups start, end
-        self.by_mean = options.group_mass == "mean"  # a group has the weight of C words
-
-    def id_share(self, logits: Features) -> Features:
-        """The share (B,) of class names in the softmax beside a group, averaged over all groups.
-
-        `logits` (B, C + M) are those of the texts, or of proxies in their place.
-        """
-        id_mass, shares = energy(logits[:, : self.classes]), []
-        for start, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
-            mass = energy(logits[:, start:stop])  # the log of the group's mass (B,)
-            if self.by_mean:
-                mass = mass + np.float32(np.log(self.classes / (stop - start)))
-            shares.append(sigmoid(id_mass - mass))
-        share: Features = np.mean(shares, axis=0)
-        return share
-
-
 class NegLabel(Method):
     """NegLabel, arXiv 2403.20078: the class names against words that are far from them."""
 
@@ -70,10 +39,33 @@ class NegLabel(Method):
     class_probability = FROZEN
 
     def start(self, data: StreamData) -> None:
-        self.vocabulary = Vocabulary(data, self.options)
+        """Take the class names, then negatives group by group; words of no group are last."""
+        o, (names, far) = self.options, mined_words(data, self.options)
+        number, rows = min(o.groups, len(far)), np.arange(len(far))
+        sizes = [len(group) for group in np.array_split(rows, number)]
+        if o.grouping == "random":  # of one size, in one order for all seeds, as released
+            rows = np.random.default_rng(0).permutation(len(far))
+            sizes = [len(far) // number] * number
+            rows = np.concatenate([rows[: sum(sizes)], np.sort(rows[sum(sizes) :])])
+        self.text, self.classes = np.concatenate([names, far[rows]]), len(names)  # (C + M, D)
+        self.bounds = len(names) + np.cumsum([0, *sizes])  # rows at which the G groups start, end
 
     def scores(self, items: StreamData, learn: bool) -> Floats:
-        return items.score(self.vocabulary.id_share, self.vocabulary.text)
+        return items.score(self.id_share, self.text)
+
+    def id_share(self, logits: Features) -> Features:
+        """The share (B,) of class names in the softmax beside a group, averaged over all groups.
+
+        `logits` (B, C + M) are those of the texts, or of proxies in their place.
+        """
+        id_mass, shares = energy(logits[:, : self.classes]), []
+        for start, stop in zip(self.bounds[:-1], self.bounds[1:], strict=True):
+            mass = energy(logits[:, start:stop])  # the log of the group's mass (B,)
+            if self.options.group_mass == "mean":
+                mass = mass + np.float32(np.log(self.classes / (stop - start)))
+            shares.append(sigmoid(id_mass - mass))
+        share: Features = np.mean(shares, axis=0)
+        return share
 
 
 class CSP(NegLabel):
