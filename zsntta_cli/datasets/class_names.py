@@ -1,6 +1,7 @@
 """Labels and class names: where they come from, and how prompts use them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,12 +36,12 @@ def labels_told(
         return numbers, list(names) if max(numbers, default=-1) >= 0 else []
     if max(numbers) >= 0:
         raise DatasetError(f"labels in {where} mix numbers and texts.")
-    class_names = list(names) or sorted(texts)
-    if strange := sorted(text for text in texts if class_names.count(text) != 1):
-        times = "twice" if strange[0] in class_names else "not"
-        raise DatasetError(f"'{short(strange[0])}' in {where} is {times} in the class names.")
-    index = {text: i for i, text in enumerate(class_names)}
-    return [index[label] if isinstance(label, str) else -1 for label in told], class_names
+    class_names, times = list(names) or sorted(texts), Counter(names or texts)
+    if strange := sorted(text for text in texts if times[text] != 1):
+        how_often = "twice" if times[strange[0]] else "not"
+        raise DatasetError(f"'{short(strange[0])}' in {where} is {how_often} in the class names.")
+    index: dict[Told, int] = {text: i for i, text in enumerate(class_names)}
+    return [index.get(label, -1) for label in told], class_names
 
 
 def names_of_folders(images: ImageSet) -> ImageSet:
@@ -50,30 +51,33 @@ def names_of_folders(images: ImageSet) -> ImageSet:
     become equal, as `2_door` and `4_door` without numbers, all stay unchanged. Notes name changes,
     and codes that prompts would contain. Underscores alone stay: prompts replace them with spaces.
     """
-    folders, notes = list(images.class_names), list(images.notes)
+    folders, notes, codes = list(images.class_names), list(images.notes), ""
     name_file = "--class-names FILE, with lines of a folder and its name"
     which = "class folders" if images.labels_from == "folders" else "class names"
-    if folders and {folder.lower() for folder in folders} <= _SPLITS:
+    if not folders:
+        return images
+    if {folder.lower() for folder in folders} <= _SPLITS:
         notes.append(
             f"classes are named {first_of(folders)}: if these hold the classes, name one, "
             f"{images.name}=PATH/{folders[0]}"
         )
     is_numbered = all(map(_NUMBER_BEFORE.match, folders))
     bare = [_NUMBER_BEFORE.sub("", name, count=1) for name in folders] if is_numbered else folders
-    words, are_codes = [_CAMEL.sub(" ", name).replace("_", " ") for name in bare], ""
-    words = words if len({*words}) == len(words) else folders
-    if folders and all(map(_WNID.fullmatch, folders)):
+    words = [_CAMEL.sub(" ", name).replace("_", " ") for name in bare]
+    if all(map(_WNID.fullmatch, folders)):
         from zsntta_cli.datasets.known_sets import names_by_wnid
 
         of_imagenet = names_by_wnid()
         words = [of_imagenet.get(folder, folder) for folder in folders]
-        are_codes = "" if of_imagenet.keys() >= {*folders} else "wnids, some not in ImageNet"
-    elif folders and all(map(str.isdecimal, folders)):
-        are_codes = "numbers"
-    if are_codes:
+        codes = "" if of_imagenet.keys() >= {*folders} else "wnids, some not in ImageNet"
+    elif all(map(str.isdecimal, folders)):
+        codes = "numbers"
+    elif len({*words}) < len(words) or words == [folder.replace("_", " ") for folder in folders]:
+        words = folders
+    if codes:
         first = first_of(folders, _SHOWN)
-        notes.append(f"{which} are {are_codes} ({first}), and prompts use them: {name_file}")
-    if are_codes or words in (folders, [folder.replace("_", " ") for folder in folders]):
+        notes.append(f"{which} are {codes} ({first}), and prompts use them: {name_file}")
+    if codes or words == folders:
         return replace(images, notes=notes)
     pairs = [f"{short(f)} as '{short(w)}'" for f, w in zip(folders, words, strict=True) if f != w]
     notes.append(f"{which} are read as words: {first_of(pairs, _SHOWN)}; to change: {name_file}")
@@ -95,19 +99,17 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"cannot read the class names {path} ({first_line(error)}).") from error
     lines, notes = [line.strip() for line in text.splitlines() if line.strip()], list[str]()
-    folders = list(images.folder_names or images.class_names)
+    folders, are = list(images.folder_names or images.class_names), "class folders"
     if not folders:  # their labels are numbers
-        first, last = min(images.labels[images.labels >= 0], default=0), max(images.labels)
-        start = int(first == 1 and last == len(lines))
+        are, last = "labels from 0", max(images.labels)
+        start = int(min(images.labels[images.labels >= 0], default=0) == 1 and last == len(lines))
         if start:
             images = replace(images, labels=images.labels - (images.labels > 0))
             notes.append(f"labels start at 1, which means '{short(lines[0])}'")
         folders = [*map(str, range(start, max(last + 1, len(lines))))]
-    pairs = (re.split(r"[\t ]+", line, maxsplit=1) for line in lines)
-    named = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    named = dict(pair for line in lines if len(pair := re.split(r"[\t ]+", line, maxsplit=1)) == 2)
     if not folders or not named.keys() >= {*folders}:
         if len(lines) != len(folders):
-            are = "class folders" if images.class_names else "labels from 0"
             raise DatasetError(
                 f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} {are}: must have"
                 f" one name per line in their order, or lines of a folder and its name."
@@ -132,11 +134,11 @@ def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
         is_count = counts in ({*range(len(counts))}, {*range(1, len(counts) + 1)})
         together = [row for rows in by_number.values() for row in rows]
         groups += [together] if is_count else by_number.values()
-    groups = sorted(groups, key=len, reverse=True)[:_SHOWN]
-    for rows in (rows for rows in groups if len(rows) > 1):
+    for rows in sorted(groups, key=len, reverse=True)[:_SHOWN]:
         called = [short(folders[row] if folders else f"{names[row]} at {row}") for row in rows]
-        yield (
-            f"{len(rows)} classes are named '{short(names[rows[0]])}' "
-            f"({first_of(called, _SHOWN)}) except for spelling or a number: prompts cannot "
-            f"distinguish them"
-        )
+        if len(rows) > 1:
+            yield (
+                f"{len(rows)} classes are named '{short(names[rows[0]])}' "
+                f"({first_of(called, _SHOWN)}) except for spelling or a number: prompts cannot "
+                f"distinguish them"
+            )

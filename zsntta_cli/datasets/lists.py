@@ -11,14 +11,13 @@ import csv
 import io
 import json
 import os
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zsntta_cli.datasets.class_names import labels_told
+from zsntta_cli.datasets.class_names import Told, labels_told
 from zsntta_cli.datasets.images import ImageSet, with_lists
 from zsntta_cli.datasets.known_sets import listed
 from zsntta_cli.datasets.tree import SUFFIXES
@@ -26,7 +25,6 @@ from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 from zsntta_cli.files import read_input
 
 OF_PHOTOS = (".csv", ".tsv", ".txt", ".jsonl")  # among photos, a .json says something of one
-ENDINGS = (*OF_PHOTOS, ".json")
 # Columns in any case and without _ and spaces; of these the first that a row has something in.
 _PATHS = (
     "path", "filename", "file", "filepath", "fullpath", "imagepath", "imagefile", "imgpath",
@@ -45,12 +43,12 @@ class Row(NamedTuple):
 
     path: str
     label: Any = ""  # a name or a number; empty without one
-    name: Any = ""  # of the class, where the label is a number and a name stands beside it
+    name: Any = ""  # of the class, where the label is a number and a name is beside it
 
 
 def is_list(path: Path) -> bool:
     """Whether a path has the ending of a list."""
-    return path.suffix.lower() in ENDINGS and path.is_file()
+    return path.suffix.lower() in (*OF_PHOTOS, ".json") and path.is_file()
 
 
 def decoded(data: bytes) -> str:
@@ -71,11 +69,9 @@ def table_rows(text: str) -> list[list[str]]:
 
     The first line of a spreadsheet may name the separator, as in `sep=;`.
     """
-    head, _, rest = text.partition("\n")
-    separator = max(",;\t", key=head.count)
-    if said := re.fullmatch(r"sep=([,;\t])\s*", head, re.IGNORECASE):
-        text, separator = rest, said[1]
-    return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+    head = text.partition("\n")[0]
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count))
+    return [row for row in lines if row][head.lower().startswith("sep=") :]
 
 
 def read_list(path: Path, label: str = "") -> list[Row]:
@@ -85,78 +81,75 @@ def read_list(path: Path, label: str = "") -> list[Row]:
         DatasetError: it cannot be read, has an unknown format, no rows, or no such column.
     """
     try:
-        text = decoded(read_input(path, _LARGEST))
-        rows = _lines(text) if path.suffix.lower() == ".txt" else _named(path, text, label)
-    except (OSError, csv.Error, RecursionError) as error:
-        raise DatasetError(f"cannot read the list {path} ({first_line(error)}).") from error
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        text, kind = decoded(read_input(path, _LARGEST)), path.suffix.lower()
+        rows = _lines(text) if kind == ".txt" else _named(_fields(text, kind), label)
+    except (
+        OSError, csv.Error, RecursionError, ValueError, TypeError, LookupError, AttributeError
+    ) as error:  # fmt: skip
         raise DatasetError(
-            f"{path} is not a list of images ({first_line(error)}): must be CSV or JSON lines with "
+            f"cannot read the list {path} ({first_line(error)}): must be CSV or JSON lines with "
             f"'path' and 'label', lines of a path and a number, or CoOp's split file."
         ) from error
-    rows = [row for row in rows if row.path]
-    if not rows:
+    if not any(row.path for row in rows):
         raise DatasetError(f"the list {path} names no image: must have one path per line.")
-    return rows
+    return [row for row in rows if row.path]
 
 
 def _lines(text: str) -> list[Row]:
     """One path per line, in quotes or not; if a number follows each path, it is the label."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     pairs = [line.rsplit(maxsplit=1) for line in lines]
-    if all(len(p) == 2 and _is_image(p[0]) and _number(p[1]) is not None for p in pairs):
+    if all(len(p) == 2 and _is_image(p[0]) and isinstance(_told(p[1]), int) for p in pairs):
         return [Row(*pair) for pair in pairs]
-    return [Row(line[1:-1] if line[0] in "\"'" and line[0] == line[-1] else line) for line in lines]
+    return [Row(line.strip("\"'")) for line in lines]
 
 
-def _named(path: Path, text: str, label: str) -> list[Row]:
-    """The rows of a table or of JSON, by column name or, without names, by position.
-
-    Raises:
-        LookupError: no column is known to name files, or the label column is missing.
-    """
+def _fields(text: str, kind: str) -> list[dict[str, Any]]:
+    """The rows of a table or of JSON by column name or, without names, by position."""
     rows: list[Any]
-    if path.suffix.lower() in (".csv", ".tsv"):
+    if kind in (".csv", ".tsv"):
         head, *rows = table_rows(text) or [[""]]
-        if _is_image(head[0]):
-            head, rows = [*_PLACES], [head, *rows]
-        rows = [dict(zip(head, row, strict=False)) for row in rows]
-    elif path.suffix.lower() == ".json":
+        if not _is_image(head[0]):
+            return [dict(zip(head, row, strict=False)) for row in rows]
+        rows = [head, *rows]
+    elif kind == ".json":
         content = json.loads(text)
         rows = content["test"] if isinstance(content, dict) else content
-        rows = [r if isinstance(r, dict) else dict(zip(_PLACES, r, strict=False)) for r in rows]
     else:
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-    rows = [{_plain(name): value for name, value in row.items()} for row in rows]
+    return [r if isinstance(r, dict) else dict(zip(_PLACES, r, strict=False)) for r in rows]
+
+
+def _named(fields: Sequence[dict[str, Any]], label: str) -> list[Row]:
+    """The paths, labels and class names of fields; LookupError if there is no such column."""
+    rows = [{_plain(name): value for name, value in row.items()} for row in fields]
     columns = dict.fromkeys(name for row in rows for name in row)
     labels = (_plain(label),) if label else (*_LABELS, *_NAMES)
-    for wanted in (labels if label else (), _PATHS):
-        if rows and wanted and not columns.keys() & {*wanted}:
+    for wanted in (labels if label else _PATHS, _PATHS):
+        if rows and not columns.keys() & {*wanted}:
             named = first_of([*map(short, columns)])
             raise LookupError(f"no column is named '{wanted[0]}', of {named}: rename one")
-    told = [[_first(row, names) for names in (_PATHS, labels, _NAMES)] for row in rows]
-    return [Row(str(at).strip(), value, name) for at, value, name in told]
+
+    def first(row: dict[str, Any], names: Sequence[str]) -> Any:
+        return next((row[name] for name in names if row.get(name) not in (None, "")), "")
+
+    return [Row(str(first(r, _PATHS)).strip(), first(r, labels), first(r, _NAMES)) for r in rows]
 
 
 def _plain(name: str) -> str:
     return name.strip().lower().replace("_", "").replace(" ", "")
 
 
-def _first(row: dict[str, Any], names: Sequence[str]) -> Any:
-    """The value of the first of some columns that is not empty."""
-    return next((row[name] for name in names if row.get(name) not in (None, "")), "")
-
-
 def _is_image(name: str) -> bool:
     return Path(name).suffix.lower() in SUFFIXES
 
 
-def _number(text: str) -> int | None:
-    """A label as a number, also as pandas writes it: `3`, `3.0`, `-1`; None for a name."""
+def _told(label: str) -> Told:
+    """A label as a number, also as pandas writes it: `3`, `3.0`, `-1`; or as the name it is."""
     try:
-        return int(float(text)) if float(text).is_integer() else None
+        return max(-1, int(float(label))) if float(label).is_integer() else label
     except (ValueError, OverflowError):
-        return None
+        return label or None
 
 
 def found(folder: Path, name: str) -> str:
@@ -181,7 +174,7 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     Raises:
         DatasetError: it cannot be read, an image is missing, or its labels contradict each other.
     """
-    rows = list(dict.fromkeys(_of_texts(path, row) for row in read_list(path, label)))
+    rows = list(dict.fromkeys(Row(row.path, *_texts(path, row)) for row in read_list(path, label)))
     paths = [row.path for row in rows]
     if len({*paths}) < len(paths):
         twice = next(path for i, path in enumerate(paths) if path in paths[:i])
@@ -212,7 +205,7 @@ def unused_list(folder: Path) -> Path | None:
     for path in sorted(folder.iterdir()):
         if is_list(path) and path.suffix.lower() != ".txt" and path.stat().st_size < _GLANCE:
             with contextlib.suppress(DatasetError):
-                if list_set("list", path).labels.max() >= 0:
+                if list_set("list", path).labels_from:
                     return path
     return None
 
@@ -228,18 +221,14 @@ def _bases(path: Path, have_folders: bool) -> Iterator[Path]:
         yield from sorted(p for p in folder.iterdir() if p.is_dir() and p.name[0] != ".")
 
 
-def _of_texts(path: Path, row: Row) -> Row:
-    """A row with its label and class name as texts.
-
-    Raises:
-        DatasetError: one of them has several values, or is not UTF-8 text.
-    """
+def _texts(path: Path, row: Row) -> Iterator[str]:
+    """A row's label and class name; DatasetError if one has several values or is not UTF-8."""
     for value in row[1:]:
         if isinstance(value, dict | list) or any("\ud800" <= c <= "\udfff" for c in str(value)):
             raise DatasetError(
                 f"the label {short(ascii(value))} in {path} must be a single text or number."
             )
-    return Row(row.path, str(row.label).strip(), str(row.name).strip())
+        yield str(value).strip()
 
 
 def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
@@ -248,20 +237,18 @@ def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
     Raises:
         DatasetError: numbers and texts are mixed, or a number has two names.
     """
-    numbers = [_number(row.label) if row.label else -1 for row in rows]
-    if None in numbers:
-        pairs = zip(numbers, rows, strict=True)
-        told = [row.label or None if n in (None, -1) else n for n, row in pairs]
-        return labels_told(path, told)
-    labels, named = [max(number or 0, -1) for number in numbers], dict[int, str]()
-    for label, row in zip(labels, rows, strict=True):
-        if label >= 0 and row.name and named.setdefault(label, row.name) != row.name:
+    told, named = [_told(row.label) for row in rows], dict[int, str]()
+    for label, row in zip(told, rows, strict=True):
+        if not (isinstance(label, int) and label >= 0):
+            continue
+        name = named.setdefault(label, row.name) or row.name
+        if row.name and name != row.name:
             raise DatasetError(
-                f"in {path} the label {label} is named both '{short(named[label])}' and "
+                f"in {path} the label {label} is named both '{short(name)}' and "
                 f"'{short(row.name)}'."
             )
-    if not named:
-        return labels, []
-    order = sorted({*labels} - {-1})
-    index = {number: label for label, number in enumerate(order)}
-    return [index.get(label, -1) for label in labels], [named.get(n, str(n)) for n in order]
+        named[label] = name
+    if not any(named.values()) or any(isinstance(label, str) for label in told):
+        return labels_told(path, told)
+    index: dict[Told, int] = {number: label for label, number in enumerate(sorted(named))}
+    return [index.get(label, -1) for label in told], [named[n] or str(n) for n in sorted(named)]
