@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from open_clip.tokenizer import SimpleTokenizer
+from tiny_drawing import Drawing
 
 from zsntta_cli.datasets.drawn.drawing import (
     LETTERS,
@@ -17,7 +18,6 @@ from zsntta_cli.datasets.drawn.drawing import (
     STYLES,
     SURFACES,
     Concept,
-    Drawing,
 )
 from zsntta_cli.datasets.drawn.textures import BACKGROUNDS
 

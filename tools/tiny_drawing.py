@@ -4,20 +4,19 @@ Digits, printed and handwritten, some as scanners give them; random static; and 
 easier distribution that all of it comes from.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.drawn import drawing
 from zsntta_cli.datasets.drawn.drawing import (
-    HELD_OUT,
     NUMERALS,
     STYLES,
     Concept,
     Distribution,
-    Drawing,
     Seen,
 )
 from zsntta_cli.datasets.drawn.outlines import (
@@ -32,9 +31,34 @@ from zsntta_cli.datasets.drawn.textures import Pixels
 
 __all__ = ["HELD_OUT", "TRAINING", "draw"]
 
-TRAINING = Distribution()
+HELD_OUT = Distribution()
+TRAINING = Distribution(
+    size=(0.5, 0.95),
+    shift=0.2,
+    weight=(0.75, 1.3),
+    squeeze=0.12,
+    contrast=(0.3, 1.0),
+    backgrounds=("plain", "gradient", "cloudy", "two-tone"),
+    relief=(0.1, 0.5),
+    strength=(0.1, 0.8),
+    blur=(0.0, 0.7),
+    noise=(0.0, 0.05),
+    occlusion=0.0,
+)
 # Of digits, more than half are handwritten.
 _OF_DIGITS = dict.fromkeys(STYLES, 1.0) | {"plain": 3.0, "handwritten": 8.0}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture, and facts about it for captions ("" if none apply)."""
+
+    pixels: NDArray[np.uint8]  # (SIZE, SIZE, 3)
+    concept: Concept
+    colour: str
+    size: str
+    background: str
+    style: str
 
 
 def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Drawing:
@@ -51,8 +75,11 @@ def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Draw
         else:
             seen = drawing.scene(concept, style, dist, gen, _handwritten)
     else:
-        return drawing.draw(concept, dist, gen)
-    return drawing.photograph(concept, style, seen, dist, gen)
+        style = drawing.pick_style(concept, dist, gen)
+        seen = drawing.scene(concept, style, dist, gen)
+    pixels = drawing.photograph(seen.picture, style, dist, gen)
+    colour = "" if style == "colourless" else seen.colour
+    return Drawing(pixels, concept, colour, seen.size, seen.background, style)
 
 
 def _printed(concept: Concept, place: Placement, _: np.random.Generator) -> Image.Image:

@@ -1,8 +1,8 @@
-"""Draw one 32 x 32 picture of a concept, and describe what can be seen in it.
+"""Draw one 32 x 32 picture of a concept.
 
 A `Distribution` determines how hard the pictures are. The embedded encoder learned from easier ones
-(tools/tiny_drawing.py); the built-in sets come from `HELD_OUT`, which has backgrounds the training
-never shows, occlusion, thinner strokes and stronger blur and noise.
+(tools/tiny_drawing.py); the built-in sets have backgrounds the training never shows, occlusion,
+thinner strokes and stronger blur and noise.
 All randomness comes from the generator passed in. Nothing here imports torch.
 """
 
@@ -21,20 +21,12 @@ from zsntta_cli.datasets.drawn.textures import Colour, Field, Pixels
 
 # --- What the built-in pictures can show, and the words for it ---
 
-PALETTE: dict[str, tuple[float, float, float]] = {
-    "red": (0.86, 0.12, 0.12),
-    "orange": (0.97, 0.55, 0.08),
-    "yellow": (0.96, 0.88, 0.16),
-    "green": (0.15, 0.65, 0.2),
-    "turquoise": (0.15, 0.78, 0.76),
-    "blue": (0.13, 0.25, 0.85),
-    "purple": (0.5, 0.15, 0.65),
-    "pink": (0.97, 0.55, 0.72),
-    "brown": (0.45, 0.27, 0.12),
-    "white": (0.96, 0.96, 0.96),
-    "grey": (0.5, 0.5, 0.5),
-    "black": (0.05, 0.05, 0.05),
-}
+PALETTE = {
+    "red": (0.86, 0.12, 0.12), "orange": (0.97, 0.55, 0.08), "yellow": (0.96, 0.88, 0.16),
+    "green": (0.15, 0.65, 0.2), "turquoise": (0.15, 0.78, 0.76), "blue": (0.13, 0.25, 0.85),
+    "purple": (0.5, 0.15, 0.65), "pink": (0.97, 0.55, 0.72), "brown": (0.45, 0.27, 0.12),
+    "white": (0.96, 0.96, 0.96), "grey": (0.5, 0.5, 0.5), "black": (0.05, 0.05, 0.05),
+}  # fmt: skip
 
 STYLES = (
     "plain", "outlined", "sketched", "handwritten", "blurry", "grainy", "dark", "faded",
@@ -43,10 +35,8 @@ STYLES = (
 
 # Styles that a kind of concept cannot have.
 _IMPOSSIBLE: dict[str, tuple[str, ...]] = {
-    "letter": ("sketched",),
-    "digit": ("sketched",),
-    "texture": ("sketched", "outlined"),
-}
+    "letter": ("sketched",), "digit": ("sketched",), "texture": ("sketched", "outlined")
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,43 +75,31 @@ _COLOURS = tuple(PALETTE)
 _RGB = np.array(list(PALETTE.values()), dtype=np.float32)
 _HAZE = np.float32(0.85)  # what faded pictures fade to
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
-
-
 # Only the digits that the training draws are handwritten.
 _STYLE_WEIGHTS = dict.fromkeys(STYLES, 1.0) | {"plain": 3.0, "handwritten": 0.0}
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """How pictures vary. Spans are uniform ranges; lengths are in half pictures."""
+    """How pictures vary, by default those of the built-in sets.
 
-    size: Span = (0.5, 0.95)
-    shift: float = 0.2
-    weight: Span = (0.75, 1.3)  # thickness of strokes and arms
-    squeeze: float = 0.12  # standard deviation of the aspect and shear
-    contrast: Span = (0.3, 1.0)  # least distance of the ink from the background
-    backgrounds: tuple[str, ...] = ("plain", "gradient", "cloudy", "two-tone")
+    Spans are uniform ranges; lengths are in half pictures.
+    """
+
+    size: Span = (0.45, 0.95)
+    shift: float = 0.25
+    weight: Span = (0.6, 1.0)  # thickness of strokes and arms
+    squeeze: float = 0.16  # standard deviation of the aspect and shear
+    contrast: Span = (0.3, 0.9)  # least distance of the ink from the background
+    backgrounds: tuple[str, ...] = (
+        "gradient", "striped", "checkered", "speckled", "scribbled", "blotchy"
+    )  # fmt: skip
     relief: Span = (0.1, 0.5)  # contrast of the background's own two colours
     styles: Mapping[str, float] = field(default_factory=_STYLE_WEIGHTS.copy)
-    strength: Span = (0.1, 0.8)  # of the style's effect
-    blur: Span = (0.0, 0.7)  # pixels, every picture
-    noise: Span = (0.0, 0.05)  # standard deviation, every picture
-    occlusion: float = 0.0  # probability that a bar lies over the concept
-
-
-HELD_OUT = Distribution(
-    size=(0.45, 0.95),
-    shift=0.25,
-    weight=(0.6, 1.0),
-    squeeze=0.16,
-    contrast=(0.3, 0.9),
-    backgrounds=("gradient", "striped", "checkered", "speckled", "scribbled", "blotchy"),
-    relief=(0.1, 0.5),
-    strength=(0.35, 0.95),
-    blur=(0.2, 0.9),
-    noise=(0.02, 0.07),
-    occlusion=0.25,
-)
+    strength: Span = (0.35, 0.95)  # of the style's effect
+    blur: Span = (0.2, 0.9)  # pixels, every picture
+    noise: Span = (0.02, 0.07)  # standard deviation, every picture
+    occlusion: float = 0.25  # probability that a bar lies over the concept
 
 
 class Seen(NamedTuple):
@@ -131,18 +109,6 @@ class Seen(NamedTuple):
     colour: str
     size: str = ""
     background: str = ""
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A picture, and facts about it for captions ("" if none apply)."""
-
-    pixels: NDArray[np.uint8]  # (SIZE, SIZE, 3)
-    concept: Concept
-    colour: str
-    size: str
-    background: str
-    style: str
 
 
 def _between(span: Span, gen: np.random.Generator) -> float:
@@ -210,20 +176,11 @@ def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pix
     """Lay a bar of one colour across the concept, off its centre."""
     angle = 2 * np.pi * gen.random()
     along = np.array([np.cos(angle), np.sin(angle)])
-    middle = place.shift + np.array([-along[1], along[0]]) * place.reach * (
-        0.25 + 0.6 * gen.random()
-    )
-    width = 0.1 + 0.25 * gen.random()
-    bar = Part(np.stack([middle - 2 * along, middle + 2 * along]), width)
+    across = np.array([-along[1], along[0]])
+    middle = place.shift + across * place.reach * (0.25 + 0.6 * gen.random())
+    bar = Part(np.stack([middle - 2 * along, middle + 2 * along]), 0.1 + 0.25 * gen.random())
     mask = outlines.draw_parts([bar], Placement(np.eye(2), np.zeros(2)), gen)
     return textures.blend(as_field(mask), picture, _any_colour(gen))
-
-
-def _surface(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Seen:
-    base = _any_colour(gen)
-    colour, ink = _pick_ink(dist, base, gen)
-    pattern = textures.texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
-    return Seen(textures.blend(pattern, base, ink), colour)
 
 
 def scene(
@@ -233,8 +190,12 @@ def scene(
     gen: np.random.Generator,
     mask_of: Callable[[Concept, Placement, np.random.Generator], Image.Image] = _mask,
 ) -> Seen:
-    """Draw a concept, with ink inside its mask, at its place on a background."""
+    """Draw a texture, or a concept with ink inside its mask, at its place on a background."""
     base = _any_colour(gen)
+    if concept.kind == "texture":
+        colour, ink = _pick_ink(dist, base, gen)
+        pattern = textures.texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
+        return Seen(textures.blend(pattern, base, ink), colour)
     behind = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
     other = _RGB[int(gen.random() * len(_RGB))]
     second = base + np.float32(_between(dist.relief, gen)) * (other - base)
@@ -245,25 +206,48 @@ def scene(
     if style == "outlined":
         border = as_field(mask.filter(ImageFilter.MaxFilter(3)))
         picture = textures.blend(border, picture, _pick_ink(dist, ink, gen)[1])
-    elif style == "sketched":
-        hatch = textures.texture("striped", 5.0, gen)
-        picture = textures.blend(as_field(mask) * (0.55 + 0.45 * hatch), picture, ink)
-        mask = Image.new("L", (SIZE, SIZE))
-    picture = textures.blend(as_field(mask), picture, ink)
+    share = as_field(mask)
+    if style == "sketched":
+        share = share * (0.55 + 0.45 * textures.texture("striped", 5.0, gen))
+    picture = textures.blend(share, picture, ink)
     if gen.random() < dist.occlusion:
         picture = _occlude(picture, place, gen)
     return Seen(picture, colour, "small" if size < 0.6 else "large" if size > 0.8 else "", behind)
 
 
-def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Drawing:
-    """Draw one picture of a shape, a letter or a texture from the distribution."""
+def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> NDArray[np.uint8]:
+    """Draw the pixels (SIZE, SIZE, 3) of a picture of a shape, a letter or a texture."""
     style = pick_style(concept, dist, gen)
-    is_surface = concept.kind == "texture"
-    seen = _surface(concept, dist, gen) if is_surface else scene(concept, style, dist, gen)
-    return photograph(concept, style, seen, dist, gen)
+    return photograph(scene(concept, style, dist, gen).picture, style, dist, gen)
 
 
 # --- What happens to a drawn picture on its way to pixels: style, blur, noise, bytes ---
+
+
+def photograph(
+    picture: Pixels, style: str, dist: Distribution, gen: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Apply the style, then blur and noise, and round to bytes (SIZE, SIZE, 3)."""
+    strength, factor = _between(dist.strength, gen), 1
+    blur, noise = _between(dist.blur, gen), _between(dist.noise, gen)
+    match style:
+        case "dark":
+            picture = picture * np.float32(0.75 - 0.55 * strength)
+        case "faded":
+            picture = _HAZE + np.float32(1 - 0.75 * strength) * (picture - _HAZE)
+        case "colourless":
+            picture = np.broadcast_to(_interleaved(picture) @ _LUMA, picture.shape)
+        case "blurry":
+            blur += 0.5 + 1.3 * strength
+        case "grainy":
+            noise += 0.04 + 0.16 * strength
+        case "pixelated":
+            factor = 2 if strength < 0.4 else 4
+    is_sharp = blur <= 0.2 and factor == 1
+    pixels = _interleaved(picture) if is_sharp else _soften(picture, blur, factor)
+    grain = gen.standard_normal((SIZE, SIZE, 3), dtype=np.float32)
+    grain *= np.float32(noise)
+    return _to_bytes(pixels + grain)
 
 
 def _soften(picture: Pixels, radius: float, factor: int) -> NDArray[np.float32]:
@@ -290,31 +274,3 @@ def _interleaved(planes: NDArray[Value]) -> NDArray[Value]:
     for channel, plane in enumerate(planes):
         pixels[..., channel] = plane
     return pixels
-
-
-def photograph(
-    concept: Concept, style: str, seen: Seen, dist: Distribution, gen: np.random.Generator
-) -> Drawing:
-    """Apply the style, then blur and noise, and round to bytes."""
-    strength, picture, factor = _between(dist.strength, gen), seen.picture, 1
-    blur, noise = _between(dist.blur, gen), _between(dist.noise, gen)
-    match style:
-        case "dark":
-            picture = picture * np.float32(0.75 - 0.55 * strength)
-        case "faded":
-            picture = _HAZE + np.float32(1 - 0.75 * strength) * (picture - _HAZE)
-        case "colourless":
-            picture = np.broadcast_to(_interleaved(picture) @ _LUMA, picture.shape)
-        case "blurry":
-            blur += 0.5 + 1.3 * strength
-        case "grainy":
-            noise += 0.04 + 0.16 * strength
-        case "pixelated":
-            factor = 2 if strength < 0.4 else 4
-    is_sharp = blur <= 0.2 and factor == 1
-    pixels = _interleaved(picture) if is_sharp else _soften(picture, blur, factor)
-    grain = gen.standard_normal((SIZE, SIZE, 3), dtype=np.float32)
-    grain *= np.float32(noise)
-    colour = "" if style == "colourless" else seen.colour
-    content = _to_bytes(pixels + grain)
-    return Drawing(content, concept, colour, seen.size, seen.background, style)
