@@ -135,7 +135,7 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
         return names_of_folders(images)
     except DatasetError as error:
         raise DatasetError(f"data set '{base}': {error}") from error
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"data set '{base}' cannot be read ({first_line(error)}).") from error
 
 

@@ -63,12 +63,22 @@ def hub_images(name: str, address: str) -> ImageSet:
             f"{where} cannot be loaded ({type(error).__name__}: {first_line(error)})."
         ) from error
     kinds: Mapping[str, Any] = rows.features
+
+    def column(what: str, typed: Sequence[str]) -> str | None:
+        """The requested column, or the only one of a type; None if there is none."""
+        chosen = [asked[what]] if what in asked else typed
+        if len(chosen) > 1 or not kinds.keys() >= {*chosen}:
+            raise DatasetError(
+                f"{where} has the {what} columns {', '.join(typed) or '(none)'}, of "
+                f"{', '.join(kinds)}: append one, as in ?{what}={[*typed, 'COLUMN'][0]}."
+            )
+        return chosen[0] if chosen else None
+
     labelled = [c for c, kind in kinds.items() if isinstance(kind, datasets.ClassLabel)]
     called = [c for c in _LABELS if _TELLS.fullmatch(str(getattr(kinds.get(c), "dtype", "")))]
-    label = _column(where, "label", labelled or called[:1], kinds, asked)
+    label = column("label", labelled or called[:1])
     pictures = [c for c, kind in kinds.items() if isinstance(kind, datasets.Image)]
-    files = [c for c, kind in kinds.items() if _may_hold_images(kind)]
-    image = _column(where, "image", pictures or files, kinds, asked)
+    image = column("image", pictures or [c for c in kinds if _may_hold_images(kinds[c])])
     if image is None:
         raise DatasetError(
             f"{where} has no column of images, or of image files as bytes: its columns are "
@@ -132,27 +142,6 @@ def _may_hold_images(kind: Any) -> bool:
     return getattr(kind, "dtype", "") in ("binary", "large_binary")
 
 
-def _column(
-    where: str,
-    what: str,
-    typed: Sequence[str],
-    kinds: Mapping[str, Any],
-    asked: Mapping[str, str],
-) -> str | None:
-    """The requested column, or the only one of a type; None if there is none.
-
-    Raises:
-        DatasetError: there are several, or the requested one does not exist.
-    """
-    chosen = [asked[what]] if what in asked else typed
-    if len(chosen) > 1 or not kinds.keys() >= {*chosen}:
-        raise DatasetError(
-            f"{where} has the {what} columns {', '.join(typed) or '(none)'}, of "
-            f"{', '.join(kinds)}: append one, as in ?{what}={[*typed, 'COLUMN'][0]}."
-        )
-    return chosen[0] if chosen else None
-
-
 def _sizes(stored: Any, column: str) -> list[int]:
     """The sizes of all images in bytes, 0 if there is none; no image is read."""
     sizes = list[int]()
@@ -168,16 +157,15 @@ def _sizes(stored: Any, column: str) -> list[int]:
 def _content(stored: Any, i: int, column: str) -> bytes:
     """The image of row i: its bytes, or those of the file that the row names."""
     row = stored[i][column] or {}
-    content: bytes | None = row.get("bytes")
-    if content is None and not Path(row.get("path") or "").is_file():
+    if (content := row.get("bytes")) is not None:
+        return bytes(content)
+    if not row.get("path"):
         raise OSError("the row has no image")
-    return Path(row["path"]).read_bytes() if content is None else content
+    return Path(row["path"]).read_bytes()
 
 
 def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     """The images of a web data set's repository, which is fetched into the data root once.
-
-    The texts and the split of one revision are fetched, the shards last.
 
     Raises:
         DatasetError: it is missing and cannot be fetched.
@@ -197,7 +185,7 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
         texts = [shards.NAMES, shards.TEMPLATES, f"{split}/{shards.COUNT}"]
         try:
             info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
-            for patterns in (texts, [f"{split}/*.tar"]):
+            for patterns in (texts, [f"{split}/*.tar"]):  # once all shards came, all has come
                 snapshot_download(
                     repository, repo_type="dataset", revision=info.sha, local_dir=root,
                     allow_patterns=patterns,

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from zsntta_cli.datasets.class_names import Told, labels_told
 from zsntta_cli.datasets.images import ImageSet, file_set, with_lists
@@ -25,15 +25,6 @@ NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
 COUNT, SPLIT = "nshards.txt", "test"  # CLIP_benchmark's
 _FIELDS = ("label", "cls", "class", "class_name")  # of a .json, the first that is there
 _KEPT = 1_000  # letters of a caption
-
-
-class _Sample(NamedTuple):
-    """The image of a key, the files of the key by ending, its label, and the label's source."""
-
-    image: File
-    files: dict[str, File]
-    label: Told
-    teller: str
 
 
 def is_pattern(path: Path) -> bool:
@@ -65,14 +56,14 @@ def shard_paths(path: Path) -> list[Path]:
     folder = next((at for at in (path, path / SPLIT) if (at / COUNT).is_file()), None)
     if folder is None:
         return []
-    text, there = (folder / COUNT).read_text().strip(), {file.name for file in folder.glob("*.tar")}
-    expected = [f"{i}.tar" for i in range(int(text) if text.isdecimal() else 0)]
-    if not expected or there != {*expected}:
+    text, there = (folder / COUNT).read_text().strip(), {*folder.glob("*.tar")}
+    tars = [folder / f"{i}.tar" for i in range(int(text) if text.isdecimal() else 0)]
+    if not tars or there != {*tars}:
         raise DatasetError(
             f"{folder / COUNT} must have the number of shards, 0.tar and so on: "
             f"it says '{short(text)}', but there are {len(there):,}."
         )
-    return [folder / file for file in expected]
+    return tars
 
 
 def _by_key(files: Sequence[File]) -> dict[str, dict[str, File]]:
@@ -108,22 +99,37 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         DatasetError: a tar is missing or incomplete, or has no image or an invalid label.
     """
     left_out, where = LeftOut(), tars[0] if len(tars) == 1 else tars[0].parent
-    samples = [sample for tar in tars for sample in _samples(tar, label, left_out)]
-    if not samples:
+    images, told, tellers, further = list[File](), list[Told](), dict[str, None](), 0
+    beside = list[str]()  # what else the first sample has
+    for tar in tars:
+        for key, files in _by_key(files_in(tar, left_out)).items():
+            if (image := _image(tar, key, files)) is None:
+                continue
+            try:
+                class_told, teller = _label(files, label)
+            except (OSError, ValueError, RecursionError) as error:
+                raise DatasetError(
+                    f"{key} in {tar} has no valid label ({first_line(error)})."
+                ) from error
+            images.append(replace(image, parts=(tar.name.partition(".")[0], *key.split("/"))))
+            told.append(class_told)
+            tellers |= {teller: None} if teller else {}
+            further += sum(file.is_image for file in files.values()) - 1
+            beside = beside or [*_json(files), *(e for e in files if not files[e].is_image)]
+    if not images:
         raise DatasetError(f"no image in {where}.")
     name_lists, names = _beside(tars[0], NAMES)
     template_lists, templates = _beside(tars[0], TEMPLATES)
-    told, notes = [sample.label for sample in samples], list[str]()
-    texts = {label for label in told if isinstance(label, str)}
+    if wrong := [line for line in templates if line and line.count("{c}") != 1]:
+        raise DatasetError(f"'{short(wrong[0])}' in {template_lists[0]} must have one {{c}}.")
+    notes, texts = list[str](), {one for one in told if isinstance(one, str)}
     others = texts - {*names}
     if others and all(map(str.isdecimal, texts)):
-        told = [int(label) if isinstance(label, str) else label for label in told]
+        told = [int(one) if isinstance(one, str) else one for one in told]
     elif not label and (others == texts if names else 2 * len(others) > len(told)) and others:
         notes.append(f"texts are captions, not classes: {len(others):,} of {len(told):,} differ")
-        told = [None if isinstance(label, str) else label for label in told]
+        told = [None if isinstance(one, str) else one for one in told]
     labels, class_names = labels_told(where, told, names)
-    files = samples[0].files
-    beside = [*_json(files), *(ending for ending in files if not files[ending].is_image)]
     if label and max(labels) < 0:
         raise DatasetError(
             f"no sample of {where} has a label '{label}': samples have {first_of(beside)}."
@@ -131,14 +137,9 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     if beside and max(labels) < 0:
         way = "and --label FIELD selects one"
         notes.append(f"no labels: samples have {first_of(beside)}, {way}")
-    if wrong := [line for line in templates if line and line.count("{c}") != 1]:
-        raise DatasetError(f"'{short(wrong[0])}' in {template_lists[0]} must have one {{c}}.")
-    further = sum(f.is_image for sample in samples for f in sample.files.values()) - len(samples)
     words = [counted(further, "further image") + " of samples"] * bool(further)
-    tellers = dict.fromkeys(sample.teller for sample in samples if sample.teller)
-    images = file_set(name, [sample.image for sample in samples], labels, class_names)
     return replace(
-        with_lists(images, [*name_lists, *template_lists]),
+        with_lists(file_set(name, images, labels, class_names), [*name_lists, *template_lists]),
         templates=[line.replace("{c}", "{}") for line in templates if line],
         labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
@@ -146,28 +147,23 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     )
 
 
-def _samples(tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
-    """The samples of a tar, by key; of several images the one with a single ending."""
-    for key, files in _by_key(files_in(tar, left_out)).items():
-        plain = [files[ending] for ending in files if ending in SUFFIXES]
-        images = plain or [file for file in files.values() if file.is_image]
-        if len(images) > 1:
-            raise DatasetError(
-                f"{tar} has two images with the key {key}, up to the first dot: {images[0].id} and "
-                f"{images[1].id}."
-            )
-        for image in images:
-            try:
-                told = _told(files, label)
-            except (OSError, ValueError, RecursionError) as error:
-                raise DatasetError(
-                    f"{key} in {tar} has no valid label ({first_line(error)})."
-                ) from error
-            parts = (tar.name.partition(".")[0], *key.split("/"))
-            yield _Sample(replace(image, parts=parts), files, *told)
+def _image(tar: Path, key: str, files: dict[str, File]) -> File | None:
+    """The image of a key; of several the one with a single ending.
+
+    Raises:
+        DatasetError: there are several of these.
+    """
+    plain = [files[ending] for ending in files if ending in SUFFIXES]
+    images = plain or [file for file in files.values() if file.is_image]
+    if len(images) > 1:
+        raise DatasetError(
+            f"{tar} has two images with the key {key}, up to the first dot: {images[0].id} and "
+            f"{images[1].id}."
+        )
+    return images[0] if images else None
 
 
-def _told(files: dict[str, File], label: str) -> tuple[Told, str]:
+def _label(files: dict[str, File], label: str) -> tuple[Told, str]:
     """The label in the files of a key, None if there is none, and the name of its source.
 
     Raises:
@@ -201,8 +197,5 @@ def _beside(tar: Path, file: str) -> tuple[list[Path], list[str]]:
     """A text beside a tar, or one folder above, and its lines; empty if there is none."""
     folder = tar.absolute().parent
     paths = [p for p in (folder / file, folder.parent / file) if p.is_file()][:1]
-    try:
-        texts = [path.read_text("utf-8-sig").rstrip() for path in paths]
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{paths[0]} beside the shards is not UTF-8 text.") from error
+    texts = [path.read_text("utf-8-sig").rstrip() for path in paths]
     return paths, [line.strip() for text in texts for line in text.splitlines()]
