@@ -122,17 +122,13 @@ def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
 
 @pytest.mark.parametrize(
     ("name", "line"),
-    [("a.rar", "there is no folder, .tar or .zip at"),
-     ("f.tar.gz", "first: tar -xzf"),
-     ("b.tar", "there is no folder, .tar or .zip at"),
-     ("c.tar", "no image in"), ("d.tar", "d.tar is not a complete .tar archive"),
-     ("e.tar", "images beside class folders, such as stray.png")],
+    [("a.rar", "there is no folder, .tar or .zip at"), ("f.tar.gz", "first: tar -xzf"),
+     ("c.tar", "no image in"), ("d.tar", "d.tar is not a complete .tar archive")],
 )  # fmt: skip
 def test_what_cannot_be_read(tmp_path, name, line):
     (tmp_path / "a.rar").touch()
     pack(tmp_path / "f.tar.gz", {"x.png": png()})
     pack(tmp_path / "c.tar", {"x.txt": b"x"})
     (tmp_path / "d.tar").write_bytes(b"no tar at all" * 100)
-    pack(tmp_path / "e.tar", {"cat/1.png": png(), "dog/2.png": png(), "stray.png": png()})
     with refused(line):
         load(tmp_path / name)

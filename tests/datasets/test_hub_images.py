@@ -12,7 +12,6 @@ from web_hub import REVISION, local_hub
 from web_writer import encoded, pictures
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import store
 
 library = pytest.importorskip("datasets")
 if library.__file__ is None:  # the folder that this file is in
@@ -154,16 +153,3 @@ def test_one_split_is_fetched_of_one_revision(tmp_path, monkeypatch):
     assert run(f"x=hf:org/name@{REVISION}:test", HF_HUB_OFFLINE="1").stdout == line
     result = run(f"x=hf:org/name@{REVISION[::-1]}:test", HF_HUB_OFFLINE="1")
     assert f"cannot be loaded (ValueError: only {REVISION} is available)" in result.stderr
-
-
-def test_extract_and_a_live_run(zsntta, tmp_path):
-    columns(label=(CLASSES, LABELS)).save_to_disk(tmp_path / "rows")
-    extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", "pets=hf:./rows")
-    assert "1 to make (pets)" in zsntta(*extract, "--dry-run").stdout
-    result = zsntta(*extract)
-    assert result.exit_code == 0, result.output
-    assert store.read(tmp_path / "features/tiny/pets.h5").labels.tolist() == LABELS
-    assert "already extracted" in zsntta(*extract).stdout
-    live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "pets", "--ratio", "0")
-    result = zsntta(*live, "--dataset", "pets=hf:./rows")
-    assert result.exit_code == 0, result.output

@@ -1,5 +1,6 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry, Reader
-from zsntta_cli.datasets.names import DATASET, HF, OWN_NAMES, SetName, is_own_name
+from zsntta_cli.datasets.names import DATASET, HF, SetName
 from zsntta_cli.errors import DatasetError, ZsnttaError, first_line, first_of, near, short
 from zsntta_cli.progress import ConsoleReporter
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -110,11 +111,11 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
 
     base, path = name.base, name.path
     is_repository = bool(name.hub) and not name.hub.startswith(HF)
-    is_taken = base in CATALOGUE or name.kind != DATASET or not is_own_name(str(name))
-    if is_taken and not is_repository:
+    is_free = base not in CATALOGUE and name.kind == DATASET
+    if not is_repository and not (is_free and re.fullmatch(r"\w[\w.-]{0,99}", str(name))):
         raise DatasetError(
-            f"'{short(str(name))}' cannot name a folder of images: use {OWN_NAMES}, and not the "
-            f"name of a known set."
+            f"'{short(str(name))}' cannot name a folder of images: use up to 100 letters, digits, "
+            f"'.', '_' or '-', the first a letter or digit, and not the name of a known set."
         )
     try:
         if is_repository:

@@ -34,7 +34,6 @@ _SAME_SETS = {
 _LABEL = "?label="  # behind a path: what has the labels of shards and lists
 _LONGEST = 200  # bytes of a name: file systems take 255 with all that is added
 _HALVES = r"\ud800-\udc7f\udd00-\udfff"  # half characters, which JSON can have, and no file's name
-OWN_NAMES = "up to 100 letters, digits, '.', '_' or '-', the first a letter or digit"
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,6 @@ class SetName:
         """The family: IMAGENET for five sets; empty for corrupted and own sets."""
         is_own = self.path is not None or bool(self.parameters)
         return IMAGENET if self.base in _IMAGENET_SETS and not is_own else ""
-
-
-def is_own_name(text: str) -> bool:
-    """Whether a user's own set or encoder may have this name."""
-    return bool(re.fullmatch(r"\w[\w.-]{0,99}", text)) and len(text.encode()) <= _LONGEST
 
 
 def check_plain(what: str, name: object) -> None:
