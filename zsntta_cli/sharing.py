@@ -10,11 +10,11 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import check_folder, feature_path, find, locked
-from zsntta_cli.cache.identity import names_a_folder, public_identity
+from zsntta_cli.cache.identity import public_identity
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.images import numbered
@@ -26,6 +26,7 @@ from zsntta_cli.settings.prompts import set_of
 _KIND = "dataset"  # the hub's type of the repository
 _FREE = ("MIT", "BSD", "CC0", "CC BY")  # first words of licences that let anybody pass copies on
 _NAMED = 6  # sets in an error
+_PATHS = PurePosixPath, PureWindowsPath
 
 
 @contextmanager
@@ -154,9 +155,10 @@ def _write_copy(path: Path, copy: Path, without_ids: bool) -> None:
     if without_ids:
         ids = tuple(numbered(len(ids)))
         source |= {SKIPPED: numbered(len(source[SKIPPED]))} if SKIPPED in source else {}
-    elif telling := next(filter(names_a_folder, ids), ""):
+    absolute = (name for name in ids if any(kind(name).is_absolute() for kind in _PATHS))
+    if folder := next(absolute, ""):
         raise StoreError(
-            f"sample ids in {path} name folders of this machine ('{short(telling)}'): add "
+            f"sample ids in {path} name folders of this machine ('{short(folder)}'): add "
             f"--without-ids to replace them with numbers."
         )
     public = public_identity(features.identity)

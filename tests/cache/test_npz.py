@@ -297,7 +297,7 @@ def everything(features):
 @pytest.mark.parametrize("without_ids", [False, True])
 def test_a_round_trip_is_equal_to_the_bit_and_names_no_folder_but_in_ids(without_ids):
     before = made()
-    _, note = export(without_ids=without_ids)
+    export(without_ids=without_ids)
     after, notes = imported("pets.npz", root="back", encoder="enc")
     assert everything(after) == everything(before)
     assert problems(after.path) == []
@@ -308,7 +308,6 @@ def test_a_round_trip_is_equal_to_the_bit_and_names_no_folder_but_in_ids(without
     assert ids == (
         (*(f"{i:05d}" for i in range(21)),) if without_ids else store.read_sample_ids(before.path)
     )
-    assert ("('/home/me/0.jpg'): --without-ids" in note) != without_ids
     assert ("home".encode("utf-32-le") in Path("pets.npz").read_bytes()) != without_ids
     with np.load("pets.npz") as exported:
         assert {*exported["templates"]} == {*before.texts}

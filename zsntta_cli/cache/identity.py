@@ -4,7 +4,7 @@ import functools
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import __version__
@@ -82,11 +82,6 @@ def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(weights := identity.get("pretrained"), str):
         public["pretrained"] = PurePath(weights).name
     return public
-
-
-def names_a_folder(sample_id: str) -> bool:
-    """Whether a sample id is an absolute path, which names folders of this machine."""
-    return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
 
 
 def overlap(id_set: "Features", ood_set: "Features") -> str:

@@ -26,7 +26,6 @@ from zsntta_cli.cache.identity import (
     UNIT_TOLERANCE,
     check_same,
     machine_facts,
-    names_a_folder,
     public_identity,
 )
 from zsntta_cli.cache.store import Features, Text, faults, row_norms
@@ -270,8 +269,8 @@ def export_features(
     target: Path,
     without_ids: bool = False,
     overwrite: bool = False,
-) -> tuple[Features, str]:
-    """Write a cached set as .npz, completely or not at all; a note warns if ids name folders.
+) -> Features:
+    """Write a cached set as .npz, completely or not at all.
 
     Without `encoder`, only one encoder may have the set.
 
@@ -287,7 +286,7 @@ def export_features(
         raise StoreError(
             f"{target} already exists: --overwrite replaces it, --output names another file"
         )
-    features, ids = store.read(path), store.read_sample_ids(path)
+    features = store.read(path)
     if not len(features):
         raise StoreError(f"'{name}' has no images to export.")
     arrays: dict[str, Array] = {
@@ -299,7 +298,7 @@ def export_features(
     for i, text in enumerate(features.texts.values()):
         arrays[_text_key(i)] = text.features
     if not without_ids:
-        arrays[_IDS] = np.array(ids, np.str_)
+        arrays[_IDS] = np.array(store.read_sample_ids(path), np.str_)
     if features.class_names:
         arrays[_NAMES] = np.array(features.class_names)
     if features.texts:
@@ -308,9 +307,7 @@ def export_features(
         arrays |= {_GENERIC: features.generic, _GENERIC_SOURCE: np.array(features.generic_source)}
     with whole_file(target) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-    leading = "" if without_ids else next(filter(names_a_folder, ids), "")
-    note = f"sample ids name folders of this machine ('{short(leading)}'): --without-ids "
-    return features, f"{note}omits them" if leading else ""
+    return features
 
 
 def _text_key(index: int) -> str:

@@ -210,9 +210,7 @@ def export(
 
     form_of(output, {".npz": "npz"}, default="npz")
     target = output or Path(f"{name}.npz")
-    features, note = export_features(features_dir, name, encoder, target, without_ids, overwrite)
-    if note:
-        say(f"note: {name}: {note}.", err=True)
+    features = export_features(features_dir, name, encoder, target, without_ids, overwrite)
     to_stream = output is not None and is_stream(output)
     say(f"{target}: {len(features):,} features of {features.dim} dimensions", err=to_stream)
 
