@@ -1,7 +1,5 @@
 """Which runs make a row of a frame, how it is called, which saw the same samples, which count."""
 
-import math
-
 import pytest
 from kept import kept_run, run_of
 
@@ -42,18 +40,6 @@ def test_rows_of_other_features_are_never_ranked_together(name):
     assert methods == [["cull", "zs-clip"], ["tda", "zs-clip"]]
 
 
-def test_features_are_numbered_by_how_many_runs_have_them():
-    others, third = {"glyphs": "9" * 64}, {"glyphs": "8" * 64}
-    made = rows(
-        kept_run("adand", digests=others), kept_run("zs-clip"), kept_run("tda"),
-        kept_run("cull", digests=third), kept_run("oga", digests=others), kept_run("bca"),
-    )  # fmt: skip
-    numbers = {row.method: row.settings["features"] for row in made}
-    assert numbers == {
-        "zs-clip": "", "tda": "", "bca": "", "adand": "1.1.2", "oga": "1.1.2", "cull": "1.1.3",
-    }  # fmt: skip
-
-
 def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
     made = rows(
         kept_run("adand"), kept_run("adand", warmup=3), kept_run("adand", preset="official"),
@@ -66,40 +52,6 @@ def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
     others = {"noise-gaussian": "9" * 64}
     made = rows(kept_run("adand"), kept_run("adand", seed=1, digests=others))
     assert labels(made) == [f"adand (features of noise-gaussian {n * 8})" for n in "49"]
-
-
-def test_a_fold_by_hand():
-    assert compare.fold({}) == compare.NOTHING
-    assert not compare.NOTHING.is_whole
-    one, three = compare.fold({3: 0.4}), compare.fold({3: 0.4, 1: 0.8, 2: 0.6})
-    assert (one.mean, one.by_seed, one.is_whole, one.lacks) == (0.4, {3: 0.4}, True, "")
-    assert math.isnan(one.std)
-    # Two values of three are 0.2 from their mean: the sample variance is 2 · 0.04 / 2.
-    assert (three.mean, three.std) == (pytest.approx(0.6), pytest.approx(0.2))
-
-
-def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
-    by_set = {"a": {0: 0.2, 1: 0.4, 2: 0.9}, "b": {1: 0.8, 0: 0.4}}
-    value = compare.average(by_set)
-    assert (value.mean, value.by_seed) == (pytest.approx(0.45), pytest.approx({0: 0.3, 1: 0.6}))
-    assert value.std == pytest.approx(math.sqrt(2) * 0.15)
-    # As in the paper: the mean of the deviations of the sets, sqrt(2) · 0.1 and sqrt(2) · 0.2.
-    assert compare.average(by_set, "sets") == value._replace(std=pytest.approx(math.sqrt(2) * 0.15))
-    opposed = {"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}
-    assert compare.average(opposed).std == pytest.approx(0)
-    assert compare.average(opposed, "sets").std == pytest.approx(math.sqrt(2) * 0.1)
-
-
-@pytest.mark.parametrize(
-    ("by_set", "lacks"),
-    [({}, "0 of 0 sets"), ({"a": {}}, "0 of 1 sets"), ({"a": {}, "b": {0: 1.0}}, "1 of 2 sets (b)"),
-     ({"a": {0: 1.0}, "b": {}, "c": {0: 1.0}}, "2 of 3 sets (a, c)"),
-     ({"a": {0: 1.0}, "b": {1: 1.0}}, "no seed that all of its sets share")],
-)  # fmt: skip
-def test_without_an_average_it_says_what_lacks(by_set, lacks):
-    value = compare.average(by_set)
-    assert math.isnan(value.mean)
-    assert (value.is_whole, value.lacks) == (False, lacks)
 
 
 def test_of_two_records_of_a_run_the_later_finished_one_counts():

@@ -1,10 +1,8 @@
 """The store: what is taken from it, broken ones, several processes, kills."""
 
-import dataclasses
 import errno
 import os
 import random
-import shutil
 import signal
 import sqlite3
 
@@ -19,7 +17,7 @@ from zsntta_cli import databases
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.methods import METHODS
-from zsntta_cli.results.exchange import read_records, to_line
+from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.store import KIND, Keeping, RecordStore, kept_before
 from zsntta_cli.simulation import runs as recorded
 from zsntta_cli.simulation.runs import build_run, run_key
@@ -119,18 +117,6 @@ def test_kept_runs_are_plain_rows_of_which_a_data_frame_is_made(features, tmp_pa
     assert [row["warmup"] for row in rows] == [None, None, 10, 10]
 
 
-def test_names_that_are_no_utf_8_are_listed_and_found(features, tmp_path, zsntta):
-    path, name = tmp_path / "kept.sqlite", os.fsdecode(b"caf\xe9")
-    kept = kept_run(features)
-    other = dataclasses.replace(kept, settings=dataclasses.replace(kept.settings, ood_set=name))
-    with RecordStore(path, create=True) as store:
-        store.add([kept, other])
-        assert store.find([other.key]) == {other.key: other}
-    assert "caf\\udce9" in zsntta("records", "list", "--records", path).stdout
-    (lines := tmp_path / "other.jsonl").write_text(to_line(other))
-    assert read_records(lines) == [other]
-
-
 # Broken ones.
 
 
@@ -218,46 +204,29 @@ def test_a_store_that_is_cut_off_is_one_line(features, tmp_path, zsntta):
         fails(zsntta("records", "export", "--records", path), "the results in", stdout=None)
 
 
-VALUES = (None, 7, -1.5, 2**62, "", "x", "[]", "{}", '{"settings": 3}', b"", b"\xff{", "[" * 2000)
 COMMANDS = (
     ("records", "list"), ("records", "list", "--format", "csv"), ("records", "export"), ("report",),
-    ("cite", "--from", "kept.sqlite"), ("plot", "curves", "--output", "f.svg"),
+    ("plot", "scores", "--output", "f.svg"),
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def stored(features, tmp_path_factory):
-    path = tmp_path_factory.mktemp("kept") / "kept.sqlite"
-    with RecordStore(path, create=True) as store:
-        store.add([kept_run(features, m) for m in ("zs-clip", "adand", "mcm")])
-    return path
-
-
 @pytest.mark.parametrize("seed", range(6))
-def test_a_damaged_row_is_left_out_without_a_traceback(zsntta, stored, tmp_path, seed):
-    """Another value in it, or one letter of a text."""
+def test_a_row_with_one_letter_changed_is_left_out(features, zsntta, tmp_path, seed):
     path, draw = tmp_path / "kept.sqlite", random.Random(seed)
-    shutil.copyfile(stored, path)
+    with RecordStore(path, create=True) as store:
+        store.add([kept_run(features, method) for method in ("zs-clip", "adand", "mcm")])
     row, column = draw.randrange(1, 4), draw.choice(["sums", "record", "record", "curves"])
     with sqlite3.connect(path) as database:
         query = f"SELECT {column} FROM contents WHERE rowid = ?"
         [text] = database.execute(query, (row,)).fetchone()
         place = draw.randrange(len(text))
         changed = text[:place] + ("0" if text[place] != "0" else "1") + text[place + 1 :]
-        value = changed if draw.random() < 0.6 else draw.choice(VALUES)
-        database.executescript(
-            "CREATE TABLE other AS SELECT * FROM contents; DROP TABLE contents;"
-            "ALTER TABLE other RENAME TO contents; CREATE UNIQUE INDEX one ON contents (key);"
-        )
-        database.execute(f"UPDATE contents SET {column} = ? WHERE rowid = ?", (value, row))
+        database.execute(f"UPDATE contents SET {column} = ? WHERE rowid = ?", (changed, row))
     database.close()
     with RecordStore(path) as store:
         assert (len(store.find()), len(store.keys())) == (2, 3)
-    for command in draw.sample(COMMANDS, 3):
-        records = () if command[0] == "cite" else ("--records", "kept.sqlite")
-        result = zsntta(*command, *records)
-        assert "Traceback" not in result.stderr
-        assert isinstance(result.exception, SystemExit | None), (command, result.exception)
+    result = zsntta(*COMMANDS[seed % len(COMMANDS)], "--records", path)
+    assert result.exit_code == 0, result.stderr
 
 
 # Where nothing can be kept.
