@@ -29,10 +29,6 @@ _ONE_SEED = (
 )
 _SPREAD = "± of an average here: the mean of the sets' deviations, as in the paper"
 _OTHERS = "numbers of sets that are not the published ones are not marked"
-COLUMNS = (
-    "table", "encoder", "id_set", "row", "method", "ratio", "ood_set", "metric", "measured",
-    "measured_std", "seeds", "printed", "printed_std", "difference", "beyond", "note",
-)  # fmt: skip
 
 
 class TableContent(NamedTuple):
@@ -49,7 +45,7 @@ def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -
     """Render tables one after the other, in one of FORMS."""
     sheets = chain.from_iterable(map(_sheets, contents))
     rows = chain.from_iterable(map(_rows, contents))
-    return in_form(form, sheets, rows, to_file, COLUMNS)
+    return in_form(form, sheets, rows, to_file)
 
 
 def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
@@ -58,9 +54,11 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
         place, measured, printed = number.cell.place, number.measured, number.printed
         other = "not of the published sets" * number.is_of_other_images
         facts = {
-            "table": content.table.number, **place._asdict(), "metric": number.metric,
-            "method": number.cell.table.rows[place.row]["method"], "measured": measured.mean,
-            "measured_std": number.sets_std, "seeds": " ".join(map(str, measured.by_seed)) or None,
+            "table": content.table.number, "encoder": place.encoder, "id_set": place.id_set,
+            "row": place.row, "method": number.cell.table.rows[place.row]["method"],
+            "ratio": place.ratio, "ood_set": place.ood_set, "metric": number.metric,
+            "measured": measured.mean, "measured_std": number.sets_std,
+            "seeds": " ".join(map(str, measured.by_seed)) or None,
             "printed": printed.value, "printed_std": printed.std, "difference": number.difference,
             "beyond": None if math.isnan(number.most) else number.is_beyond,
             "note": "; ".join(filter(None, (printed.remark, measured.lacks, other))) or None,
@@ -68,7 +66,7 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
         for name, value in facts.items():
             if isinstance(value, float):  # nan is no number; adding leaves something behind digits
                 facts[name] = None if math.isnan(value) else round(value, 10)
-        yield {name: facts[name] for name in COLUMNS}
+        yield facts
 
 
 def _sheets(content: TableContent) -> list[Sheet]:

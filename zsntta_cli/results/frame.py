@@ -26,7 +26,7 @@ from zsntta_cli.results.compare import SEEDS, Value, average, fold
 from zsntta_cli.settings import Ratio, StreamSettings, ood_share
 from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import PRESETS, preset_of, revision
+from zsntta_cli.simulation.runs import PRESETS, RunSettings, preset_of, revision
 from zsntta_cli.simulation.sources import ITEMS
 
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
@@ -143,7 +143,7 @@ def tables(records: Iterable[Record]) -> list[ResultTable]:
     for record in sorted(records, key=lambda r: (not r.unfinished, r.created, r.seconds)):
         counting[record.settings, tuple(sorted(record.digests.items()))] = record
     rows: dict[Any, ResultRow] = {}
-    ordered = sorted(counting.values(), key=_run_place)
+    ordered = sorted(counting.values(), key=lambda record: _run_place(record.settings))
     for record, features in zip(ordered, _numbered(ordered), strict=True):
         settings, run = all_settings(record), record.settings
         seed = settings.pop("seed")
@@ -214,9 +214,7 @@ def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
     return partners.index(name) if name in partners else len(partners), set_place(name)
 
 
-def _run_place(record: Record) -> tuple[Any, ...]:
-    """The place of a run in its row."""
-    run = record.settings
+def _run_place(run: RunSettings) -> tuple[Any, ...]:
     return *_ood_place(run.id_set, run.ood_set or CLEAN), run.stream.seed
 
 

@@ -23,7 +23,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.errors import EncoderError, SettingsError, StoreError, ZsnttaError, first_line
+from zsntta_cli.errors import EncoderError, StoreError, ZsnttaError, first_line
 from zsntta_cli.extraction.connection import connected, last_line, most_cores
 from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
@@ -33,7 +33,7 @@ from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.replay import Replay
-from zsntta_cli.simulation.runs import RunSettings, revision
+from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Library
 
@@ -41,8 +41,6 @@ _FEW = 8  # runs that several processes are not worth
 _RETRIES = 5  # of a Ray task whose worker was lost; one that kills its worker each time must end
 _SECONDS_A_LOOK = 0.5  # of another process at whether the one that asks is there
 _MOST_TASKS = 500  # that Ray has at a time
-# Ends one run and no other where others go on: features, images, memory (also a GPU's).
-_OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
 
 Made = Generator[tuple[RunSettings, Record | Exception], None, None]
 
@@ -129,7 +127,7 @@ class Runner:
                     yield run, result
                     if result.unfinished:
                         return
-                elif goes_on and isinstance(result, _OF_ONE_RUN):
+                elif goes_on:
                     yield run, first_line(result)
                     del result  # whose frames hold what filled the memory
                     _empty_cache()
@@ -223,8 +221,16 @@ class Runner:
                             tasks[task.remote(packed, pickle.dumps(run))] = run
                         [done], _ = ray.wait(list(tasks))
                         run = tasks.pop(done)
+                        expected = foreseen.look(run)
                         try:
-                            yield run, _checked(run, ray.get(done)[1], foreseen)
+                            _, result = ray.get(done)
+                            there = getattr(result, "digests", expected)  # an error has none
+                            if isinstance(expected, dict) and there != expected:
+                                result = StoreError(
+                                    f"a worker has other features for {_name(run)} than this "
+                                    f"machine in {self.root.absolute()}: it needs the same files."
+                                )
+                            yield run, result
                         except ray.exceptions.RayError as error:
                             times = f"{1 + _RETRIES} times as a worker died ({last_line(error)})"
                             yield run, ZsnttaError(f"the Ray cluster lost the run {times}.")
@@ -280,22 +286,6 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _checked(
-    run: RunSettings, result: Record | ZsnttaError, foreseen: Library
-) -> Record | ZsnttaError:
-    """The result of another machine; an error if its features or its method differ from here."""
-    expected = foreseen.look(run)
-    if isinstance(result, ZsnttaError) or isinstance(expected, ZsnttaError):
-        return result
-    names = ", ".join(sorted(dict(result.digests.items() ^ expected.items())))
-    if not names and result.revision == (revision(run.method) or ""):
-        return result
-    return StoreError(
-        f"a worker has other {f'features ({names})' if names else 'code'} for {_name(run)} than "
-        f"this machine in {foreseen.root.absolute()}: it needs the same files and the same code."
-    )
-
-
 def _live_place(settings: LiveSettings) -> tuple[LiveSettings, dict[str, int]]:
     """The settings of live runs on the cluster, and what each needs: a GPU, or a machine's cores.
 
@@ -307,8 +297,8 @@ def _live_place(settings: LiveSettings) -> tuple[LiveSettings, dict[str, int]]:
 
     has_gpus = ray.cluster_resources().get("GPU", 0) >= 1  # type: ignore[no-untyped-call]
     device = ("cuda" if has_gpus else "cpu") if settings.device == "auto" else settings.device
-    if device not in ("cpu", "cuda"):
-        raise SettingsError(f"device is '{device}', must be auto, cpu or cuda: Ray chooses which.")
+    which = f"device is '{device}', must be auto, cpu or cuda: Ray chooses which."
+    check(device in ("cpu", "cuda"), which)
     if device == "cuda" and not has_gpus:
         raise EncoderError("no machine in the Ray cluster has a GPU: the device must be cpu.")
     cores = min(os.cpu_count() or 1, most_cores())
