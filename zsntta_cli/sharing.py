@@ -16,15 +16,13 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import check_folder, feature_path, find, locked
 from zsntta_cli.cache.identity import public_identity
 from zsntta_cli.cache.store import Features
-from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import DATASET, SKIPPED, WORDS, SetName
+from zsntta_cli.datasets.names import NOISE, SKIPPED, WORDS, SetName
 from zsntta_cli.errors import StoreError, first_line, first_of, short
 from zsntta_cli.files import scratch, whole_file
 from zsntta_cli.settings.prompts import set_of
 
 _KIND = "dataset"  # the hub's type of the repository
-_FREE = ("MIT", "BSD", "CC0", "CC BY")  # first words of licences that let anybody pass copies on
 _NAMED = 6  # sets in an error
 _PATHS = PurePosixPath, PureWindowsPath
 
@@ -104,12 +102,12 @@ def push(
     """Add feature files of `root` to a repository; return their paths and the commit.
 
     These are the files of some sets or of all, of one encoder or of all. `without_ids` replaces
-    their sample ids with numbers. `may` says that the user has read the terms of sets that not
-    everybody may share. The repository is created if necessary.
+    their sample ids with numbers. `may` says that the user has read the terms of the sets, which
+    this project did not make. The repository is created if necessary.
 
     Raises:
-        StoreError: there are no such files, the terms of some sets do not let everybody share
-            them, sample ids name folders, or the upload fails.
+        StoreError: there are no such files, the terms of some sets were not read, sample ids name
+            folders, or the upload fails.
     """
     from huggingface_hub import HfApi
 
@@ -118,12 +116,12 @@ def push(
         raise StoreError(
             f"no features in {root / (encoder or '')}: type zsntta extract --dataset NAME"
         )
-    terms = {path.stem: _licence(SetName.parse(path.stem)) for path in paths}
-    bound = [f"{name} ({of})" for name, of in terms.items() if not of.startswith(_FREE)]
-    if bound and not may:
+    sets = [SetName.parse(name) for name in dict.fromkeys(path.stem for path in paths)]
+    ours = [one for one in sets if one.kind == NOISE or (one.kind == WORDS and set_of(one.bare))]
+    if not may and (others := [str(one) for one in sets if one not in ours]):
         raise StoreError(
-            f"the terms of {first_of(bound, _NAMED)} do not say that everybody may share features: "
-            f"read them, and add --i-may if you may, or name the other sets."
+            f"the terms of {first_of(others, _NAMED)} may not let everybody share features: read "
+            f"them, and add --i-may if you may, or name other sets."
         )
     with scratch(root, is_folder=True) as staging:
         for path in paths:
@@ -135,14 +133,6 @@ def push(
                 commit_message="features for zsntta",
             )  # fmt: skip
     return paths, str(commit.oid)
-
-
-def _licence(name: SetName) -> str:
-    """The short name of the licence of a set's images or words."""
-    entry = CATALOGUE.get(name.base)
-    if name.kind == DATASET or (name.kind == WORDS and not set_of(name.bare)):
-        return entry.licence if entry and entry.licence else "not known"
-    return "MIT"  # of noise and word lists that this project makes
 
 
 def _write_copy(path: Path, copy: Path, without_ids: bool) -> None:

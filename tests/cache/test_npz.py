@@ -68,7 +68,7 @@ WRITE = {  # of one array, by the file's ending
 @pytest.mark.parametrize("ending", WRITE)
 def test_features_and_labels_of_each_kind_of_file(ending):
     WRITE[ending](f"f{ending}", RAW, "image_features")
-    WRITE[ending](f"l{ending}", LABELS.astype(np.uint8), "targets")
+    WRITE[ending](f"l{ending}", LABELS.astype(np.uint8), "labels")
     np.save("n.npy", np.array([name.encode() for name in NAMES]))
     taken, _ = imported(f"f{ending}", labels=Path(f"l{ending}"), class_names=Path("n.npy"))
     assert np.array_equal(taken.image_features, RAW)

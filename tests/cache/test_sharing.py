@@ -126,7 +126,7 @@ def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, m
 
 
 def test_a_second_push_keeps_the_first(uploads, features):
-    with refused("the terms of", "pets (not known)", "--i-may", error=StoreError):
+    with refused("the terms of", "pets", "--i-may", error=StoreError):
         push(REPOSITORY, features)
     assert not uploads.exists()
     push(REPOSITORY, features, ("noise-gaussian",))  # of our own making

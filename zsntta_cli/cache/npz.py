@@ -39,10 +39,6 @@ from zsntta_cli.settings.prompts import prompt_template
 
 _SCALE = 100.0  # CLIP's own at the end of its training
 _ROWS, _LABELS, _NAMES, _TEXT = "image_features", "labels", "class_names", "text_features"
-_ALSO = {  # names that other tools have for them
-    "features": _ROWS, "targets": _LABELS, "label": _LABELS, "target": _LABELS,
-    "classes": _NAMES, "classnames": _NAMES, "text_weights": _TEXT,
-}  # fmt: skip
 _IDS, _TEMPLATES, _UNIT = "sample_ids", "templates", "normalized"
 _GENERIC, _GENERIC_SOURCE, _ENCODER = "generic_text", "generic_source", "encoder"
 _BESIDE_TEXT = (_TEMPLATES, _GENERIC, _GENERIC_SOURCE)
@@ -188,8 +184,8 @@ def _gathered(what: ImportSettings) -> dict[str, Array]:
     """
     gathered: dict[str, Array] = {}
     for wanted, file in _files(what).items():
-        arrays = read_arrays(file).items()
-        held = {_ALSO.get(key, key or wanted): array for key, array in arrays if array.size}
+        arrays, also = read_arrays(file).items(), {"": wanted, "features": _ROWS}
+        held = {also.get(key, key): array for key, array in arrays if array.size}
         if wanted not in held:
             named = ", ".join(f"'{key}'" for key in held) or "nothing"
             raise StoreError(f"{file} holds {named}, must hold '{wanted}': rename the array.")

@@ -226,7 +226,7 @@ def push(
         False, "Publish numbers instead of sample ids, which are file names.", _WITHOUT_IDS
     ),
     i_may: bool = option(
-        False, "Also publish sets whose terms restrict who may publish them.", "--i-may"
+        False, "Also publish data sets and own word lists, whose terms let you.", "--i-may"
     ),
     features_dir: Path = FEATURES_DIR,
 ) -> None:
