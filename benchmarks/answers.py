@@ -42,7 +42,7 @@ def main(
         settings = ExtractSettings(device=device, features_dir=root)
         list(extract(plan, EncoderChoice("tiny"), settings, Reporter()))
         simulator = Simulator(root, LiveSettings(device=device))
-        with patch("zsntta_cli.simulation.tuned.kept_answers", lambda *_: None):
+        with patch("zsntta_cli.simulation.tuned.tuned_stream", lambda *_: None):
             lived = [simulator.replay(run) for run in runs]
         started = time.perf_counter()
         simulator.replay(runs[STREAMS.index((0.5, "all"))])

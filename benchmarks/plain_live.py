@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import sotta, tpt, tuned
 from zsntta_cli.methods.live.base import LiveData, adapting, batch_statistics, norm_layers
-from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import RunSettings
@@ -144,7 +143,7 @@ def tpt_by_items(data: LiveData, settings: RunSettings) -> Decisions:
     asked = OnlineThreshold(settings.threshold)
     parts = []
     itself = (images for _, images in data.batches([np.array([i]) for i in range(len(data))]))
-    augmented = load_views(
+    augmented = tpt.load_views(
         data, np.arange(len(data)), options.views - 1, options.augmix, options.views_by
     )
     for image, (item, others) in zip(itself, augmented, strict=True):

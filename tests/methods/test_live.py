@@ -19,7 +19,7 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import base, sotta, tpt, views
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.tuned import is_tuned
+from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run
@@ -62,9 +62,9 @@ def logits_seen(monkeypatch):
     """All logits that decisions were made from."""
     seen, original = [], base.zero_shot_scores
 
-    def scores(logits, bias=None):
+    def scores(logits):
         seen.append(logits.detach().clone())
-        return original(logits, bias)
+        return original(logits)
 
     monkeypatch.setattr(base, "zero_shot_scores", scores)
     return seen
@@ -108,7 +108,7 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
 
 
 def tpt_chosen(data, run):
-    return is_tuned(data.stream, run.options.pipeline, run.threshold, data.truly_clean)
+    return TunedStream(data.stream, run.options, run.threshold, data.truly_clean).is_tuned
 
 
 def bits(encoder):

@@ -21,15 +21,12 @@ from zsntta_cli.files import whole_file
 
 _DIGITS = 12  # digits of the question's digest in a file's name
 
-# Of an answer: the class of the largest probability, 1 - MCM, the class of the largest logit and
-# this logit (for the noise score "match"), and the entropy of the probabilities in nats.
-COLUMNS = "class_index", "noise_score", "best_class", "best_logit", "entropy"
-Answers = NDArray[np.float64]  # (N, 5), NaN where an answer is not known
+Answers = NDArray[np.float64]  # (N, 2) classes and u = 1 - MCM, NaN where no answer is known
 
 
 def unknown(count: int) -> Answers:
     """Make answers for N images, all unknown."""
-    return np.full((count, len(COLUMNS)), np.nan)
+    return np.full((count, 2), np.nan)
 
 
 def is_known(answers: Answers) -> NDArray[np.bool_]:
@@ -48,7 +45,7 @@ class AnswerFile:
         self._of = json.dumps({"asked": asked, "features": digest}, sort_keys=True)
 
     def read(self) -> Answers:
-        """Read the answers (N, 5) that exist for these features; a damaged file has none."""
+        """Read the answers (N, 2) that exist for these features; a damaged file has none."""
         answers = unknown(self.images)
         with (
             contextlib.suppress(Exception),  # of a damaged file zipfile and NumPy raise anything
@@ -59,7 +56,7 @@ class AnswerFile:
         return answers
 
     def save(self, answers: Answers) -> None:
-        """Store the answers (N, 5) that are known, beside those that another process has stored.
+        """Store the answers (N, 2) that are known, beside those that another process has stored.
 
         Raises:
             StoreError: they cannot be written.

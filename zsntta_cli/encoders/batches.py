@@ -26,7 +26,10 @@ Result = TypeVar("Result")
 
 
 def read_ahead(
-    read: Callable[[Item], Result], batches: Iterable[Sequence[Item]], workers: int
+    read: Callable[[Item], Result],
+    batches: Iterable[Sequence[Item]],
+    workers: int,
+    ahead: int = _AHEAD,
 ) -> Iterator[list[Result]]:
     """Yield what `read` returns for the items of each batch, in order, while threads read ahead."""
     threads, waiting = ThreadPoolExecutor(workers), deque[Iterator[list[Result]]]()
@@ -38,7 +41,7 @@ def read_ahead(
         for batch in batches:
             starts = range(0, len(batch), _TASK)
             waiting.append(threads.map(read_some, [batch[i : i + _TASK] for i in starts]))
-            if len(waiting) > _AHEAD:
+            if len(waiting) > ahead:
                 yield [*chain.from_iterable(waiting.popleft())]
         while waiting:
             yield [*chain.from_iterable(waiting.popleft())]

@@ -5,8 +5,10 @@ Besides the decisions a run records the gradient norms (Sec. 3) and the machine.
 
 import hashlib
 import time
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from zsntta_cli.cache.identity import check_same
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, UNREADABLE, ImageSet, limited, pick_rows
-from zsntta_cli.datasets.names import BESIDE, SetName
+from zsntta_cli.datasets.names import BESIDE, SKIPPED, SetName
 from zsntta_cli.datasets.names import NOISE as NOISE_POOL
 from zsntta_cli.encoders.batches import unreadable
 from zsntta_cli.encoders.clip import Encoder, load_encoder
@@ -28,14 +30,13 @@ from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
 from zsntta_cli.methods.live.base import LiveData, norm_layers
-from zsntta_cli.methods.live.tuned import StreamAnswers
+from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation.replay import GRADIENTS, ZERO_SHOT, Made
-from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, Stream
-from zsntta_cli.simulation.tuned import match_bias, truly_clean
+from zsntta_cli.simulation.tuned import truly_clean
 
 _SCALE = 2.0**10  # of the entropies, against underflow in half precision; divided out again
 
@@ -47,16 +48,14 @@ class GradientNorms:
     step's truly clean samples, and over its truly noisy ones. The method does not see them.
     """
 
-    def __init__(self, stream: Stream) -> None:
-        self._is_id = stream.kind == ID
+    def __init__(self, stream: Stream, tower: torch.nn.Module) -> None:
+        self._is_id, self._tower = stream.kind == ID, tower
         self.clean, self.noisy = (np.full(len(stream), np.nan) for _ in range(2))
         self.item = 0  # the first one of the batch that the next step follows: the step's row
 
-    def __call__(
-        self, entropies: torch.Tensor, items: NDArray[np.int64], tower: torch.nn.Module
-    ) -> None:
+    def __call__(self, entropies: torch.Tensor, items: NDArray[np.int64]) -> None:
         """Record a step on the entropies (B,) of some items (B,)."""
-        layers = [x for x in norm_layers(tower).values() if x.weight.requires_grad]
+        layers = [x for x in norm_layers(self._tower).values() if x.weight.requires_grad]
         parameters = list(layers[-1].parameters())
         is_id = self._is_id[items]
         for column, mask in ((self.clean, is_id), (self.noisy, ~is_id)):
@@ -67,26 +66,24 @@ class GradientNorms:
                 column[self.item] = float(norm) / _SCALE
 
 
-@dataclass
 class LiveSession:
     """Live runs; the encoder of the last run is kept for the next."""
 
-    settings: LiveSettings
-    reporter: Reporter
-    _encoders: dict[EncoderChoice, Encoder] = field(default_factory=dict)
+    def __init__(self, settings: LiveSettings, reporter: Reporter) -> None:
+        self._settings, self._reporter = settings, reporter
+        self._encoder = lru_cache(maxsize=1)(self._load)
 
     def run(
         self,
-        settings: RunSettings,
         sources: Sources,
         stream: Stream,
         data: StreamData,
         analyse: bool,
-        answers: StreamAnswers | None = None,
+        tuned: TunedStream | None = None,
     ) -> Made:
         """Decisions on all items, or on those before a Ctrl-C, with further columns of these.
 
-        `analyse`: record the gradients of clean and noisy samples, too. `answers`: those of TPT
+        `analyse`: record the gradients of clean and noisy samples, too. `tuned`: the answers of TPT
         that are known, to which new ones are added. Its seconds are without loading the encoder and
         finding the images.
 
@@ -94,30 +91,30 @@ class LiveSession:
             StoreError, DatasetError: features were not made here, or images are missing.
             KeyboardInterrupt: nothing was decided yet.
         """
-        encoder, gradients = self.encoder(sources.id_set), GradientNorms(stream)
+        run, encoder = sources.run, self._encoder_of(sources)
+        gradients = GradientNorms(stream, encoder.model.visual)
         sets = {
-            kind: _images_of(file, self.settings, encoder.image_size)
+            kind: _images_of(file, self._settings, encoder.image_size)
             for kind, file in sources.files.items()
         }
         images, seeds = _stream_images(stream, sets)
         live = LiveData(
-            data, encoder, images, sources.id_set.class_names, settings.prompt,
-            self.settings.workers, truly_clean(settings, stream),
-            match_bias=match_bias(settings, sources), view_seeds=seeds, answers=answers,
+            data, encoder, images, sources.id_set.class_names, run.prompt, self._settings.workers,
+            truly_clean(sources, stream), view_seeds=seeds, tuned=tuned,
         )  # fmt: skip
         if analyse:
             live = replace(live, watch=gradients)
-        if torch.cuda.is_available():
-            torch.cuda.reset_peak_memory_stats()
+        if encoder.gpu:
+            torch.cuda.reset_peak_memory_stats(encoder.device)
         started, parts = time.perf_counter(), list[Decisions]()
-        name = f"{settings.method}: {settings.ood_set or settings.id_set}"
-        chosen: Any = METHODS[settings.method]  # a live one
-        method = chosen(live, settings.options, settings.threshold)
-        with self.reporter.track(name, len(live)) as advance, closing(method.run()) as steps:
+        chosen: Any = METHODS[run.method]  # a live one
+        method = chosen(live, run.options, run.threshold)
+        name = f"{run.method}: {run.ood_set or run.id_set}"
+        with self._reporter.track(name, len(live)) as advance, closing(method.run()) as steps:
             try:
                 for part in steps:
                     items = len(part.class_index)
-                    check_decisions(part, settings.method, items, len(live.class_names))
+                    check_decisions(part, run.method, items, len(live.class_names))
                     parts.append(part)
                     gradients.item += items
                     advance(items)
@@ -129,98 +126,86 @@ class LiveSession:
         columns = {ZERO_SHOT: 1 - data.noise_score[done]}
         if analyse:
             columns |= zip(GRADIENTS, (gradients.clean[done], gradients.noisy[done]), strict=True)
-        device, name, peak = encoder.device, encoder.device.type, 0
-        if name == "cuda":
-            name, peak = torch.cuda.get_device_name(device), torch.cuda.max_memory_allocated(device)
-        return Made(decisions, seconds, columns, name, peak, {"torch": torch.__version__})
+        peak = torch.cuda.max_memory_allocated(encoder.device) if encoder.gpu else 0
+        device = encoder.gpu or encoder.device.type
+        return Made(decisions, seconds, columns, device, peak, {"torch": torch.__version__})
 
-    def encoder(self, id_set: Features) -> Encoder:
-        """The encoder that made an ID set's features, loaded.
+    def _encoder_of(self, sources: Sources) -> Encoder:
+        """The encoder that made the features of a stream.
 
         Raises:
-            StoreError: the features were not made here, or the encoder has changed since.
+            StoreError: they were not made here, or the encoder has changed since.
         """
-        path, made_by = id_set.path, id_set.identity
-        if "imported" in id_set.source:
-            raise StoreError(
-                f"{path} was imported: a live method needs the encoder and the images, so extract "
-                f"the set here."
-            )
-        names = [made_by.get(key) for key in ("model", "pretrained", "precision")]
-        if not all(isinstance(name, str) for name in names):
-            raise StoreError(f"{path} does not say which encoder made it: extract the set here.")
-        model, weights, precision = map(str, names)
-        choice = EncoderChoice(model, self.settings.weights or weights, precision)
-        if choice not in self._encoders:
-            self._encoders = {choice: load_encoder(choice, self.settings.device)}
-            self._encoders[choice].tell(self.reporter.note)
-        encoder = self._encoders[choice]
-        check_same(path, made_by, encoder.identity, then="extract the set again")
+        for file in sources.files.values():
+            if "imported" in file.source:
+                raise StoreError(
+                    f"{file.path} was imported: a live method needs the encoder and the images, so "
+                    f"extract the set here."
+                )
+        made_by = sources.id_set.identity
+        weights = self._settings.weights or made_by["pretrained"]
+        encoder = self._encoder(EncoderChoice(made_by["model"], weights, made_by["precision"]))
+        then = "extract the set again"
+        check_same(sources.id_set.path, made_by, encoder.identity, then=then)
+        return encoder
+
+    def _load(self, choice: EncoderChoice) -> Encoder:
+        encoder = load_encoder(choice, self._settings.device)
+        encoder.tell(self._reporter.note)
         return encoder
 
 
-def _stream_images(stream: Stream, sets: dict[int, ImageSet]) -> tuple[ImageSet, list[int]]:
+def _stream_images(stream: Stream, sets: Mapping[int, ImageSet]) -> tuple[ImageSet, list[int]]:
     """The images of a stream as one set, whose image t is item t, and the seeds of their views.
 
     The set has no labels, and its names and ids tell nothing of the sets (by kind) that the images
     are from. A seed (T,) goes by the name of the set and of the image.
     """
-    kinds, rows = stream.kind.tolist(), stream.row.tolist()
+    places = [(sets[k], row) for k, row in zip(stream.kind, stream.row.tolist(), strict=True)]
 
     def read(t: int) -> Image.Image:
-        images, row = sets[kinds[t]], rows[t]
+        images, row = places[t]
         try:
             return images.read(row)
         except UNREADABLE as error:
             raise unreadable(images, row, error) from error
 
-    seeds = []
-    for kind, row in zip(kinds, rows, strict=True):
-        name = f"{sets[kind].name}\0{sets[kind].sample_ids[row]}"
-        content = name.encode(errors="surrogateescape")
-        seeds.append(int.from_bytes(hashlib.sha256(content).digest()[:16]))
-    ids = [str(t) for t in range(len(stream))]
-    return ImageSet("stream", read, np.full(len(stream), -1, np.int32), ids), seeds
+    names = (f"{images.name}\0{images.sample_ids[row]}" for images, row in places)
+    digests = (hashlib.sha256(name.encode(errors="surrogateescape")).digest() for name in names)
+    seeds = [int.from_bytes(digest[:16]) for digest in digests]
+    labels, ids = np.full(len(places), -1, np.int32), [*map(str, range(len(places)))]
+    return ImageSet("stream", read, labels, ids), seeds
 
 
-def _images_of(source: Features, settings: LiveSettings, image_size: int) -> ImageSet:
+def _images_of(features: Features, settings: LiveSettings, image_size: int) -> ImageSet:
     """The images behind features, in the order of the features.
 
     Raises:
         DatasetError: the images cannot be found, or are not those of the features.
     """
-    of = source.source
-    if source.kind == NOISE_POOL:
-        noise = SetName.parse(source.name).bare
-        images = noise_images(noise, of.get("images") or len(source), image_size)
-    elif "imported" in of:
-        raise StoreError(
-            f"{source.path} was imported: a live method needs the images, so extract them here."
-        )
+    source = features.source
+    if features.kind == NOISE_POOL:
+        count = source.get("images") or len(features)
+        images = noise_images(SetName.parse(features.name).bare, count, image_size)
     else:
-        name = of["split"]["of"] if "split" in of else source.name
+        name = source["split"]["of"] if "split" in source else features.name
         given = [spec for spec in settings.datasets if str(SetName.parse(spec)) == name]
         if not given and SetName.parse(name).base not in datasets.CATALOGUE:
             raise StoreError(
                 f"a live method needs the images of '{name}', whose location is unknown: add "
                 "--dataset NAME=PATH"
             )
-        spec, as_shown = (*given, name)[0], of.get(AS_SHOWN) is True
-        whole = datasets.load_images(spec, settings.data_root, as_shown)
-        images = limited(whole, of.get("limit"))
-    beside = {"skipped", "split", *BESIDE}
-    wrong = "are not the ones that"
-    if images.identity() == {k: v for k, v in of.items() if k not in beside}:
-        if not {"skipped", "split"} & of.keys():
+        is_as_shown = source.get(AS_SHOWN) is True
+        images = datasets.load_images((*given, name)[0], settings.data_root, is_as_shown)
+        images = limited(images, source.get("limit"))
+    partly = {SKIPPED, "split"}  # the set has images that the features do not have
+    if images.identity() == {k: v for k, v in source.items() if k not in {*partly, *BESIDE}}:
+        if not partly & source.keys():
             return images
-        encoded_ids = set(store.read_sample_ids(source.path))
-        rows = [i for i, name in enumerate(images.sample_ids) if name in encoded_ids]
-        if len(rows) == len(source):
-            return pick_rows(images, np.array(rows))
-        wrong = (
-            "cannot be identified by name as the ones that"  # two of one name, one with features
-        )
+        rows = np.isin(images.sample_ids, store.read_sample_ids(features.path)).nonzero()[0]
+        if len(rows) == len(features):  # no two have one name
+            return pick_rows(images, rows)
     raise DatasetError(
-        f"the images of '{source.name}' {wrong} {source.path} was made from: extract them again "
-        f"with --overwrite"
+        f"the images of '{features.name}' are not the ones that {features.path} was made from: "
+        f"extract them again with --overwrite"
     )

@@ -76,26 +76,24 @@ class Simulator:
     ) -> Made:
         """What a live method makes of a stream, or what its kept answers do where all are there."""
         # Only for live methods: it imports their settings.
-        from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
+        from zsntta_cli.simulation.tuned import CACHED_ANSWERS, tuned_stream
 
-        run, digests = sources.run, sources.digests()
-        started = time.perf_counter()
-        kept = kept_answers(run, sources, digests)
-        known = kept.of_stream(sources.rows(stream)) if kept else None
-        replayed = replay_tuned(run, sources, stream, data, known) if known else None
-        if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
+        run, started = sources.run, time.perf_counter()
+        tuned = tuned_stream(sources, stream, data)
+        if tuned and not len(tuned.lacking):  # TPT changes no layer of the image tower
+            decisions, seconds = tuned.decide(slice(None)), time.perf_counter() - started
             unmoved = dict.fromkeys(GRADIENTS, np.full(len(stream), np.nan)) if analyse else {}
             columns = {ZERO_SHOT: 1 - data.noise_score, **unmoved}
-            return Made(replayed, time.perf_counter() - started, columns, CACHED_ANSWERS)
+            return Made(decisions, seconds, columns, CACHED_ANSWERS)
         if self._live is None:
             raise StoreError(
                 f"{run.method} needs the images of '{run.id_set}' here: not all of its "
                 f"answers are kept."
             )
-        with closing(kept) if kept else nullcontext():
-            made = self._session.run(run, sources, stream, data, analyse, known)
-        if kept and kept.problem:
-            self._reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
+        with closing(tuned) if tuned else nullcontext():
+            made = self._session.run(sources, stream, data, analyse, tuned)
+        if tuned and tuned.problem:
+            self._reporter.note(f"note: answers of TPT are not kept: {tuned.problem}")
         return made
 
     @cached_property

@@ -258,11 +258,8 @@ def _check_fits(run: RunSettings, id_set: Features) -> None:
             f"{run.id_set} has only one class, so MCM is 1 for any image: --set score=match uses "
             f"the logit itself"
         )
-    if is_match and method.live and id_set.model(run.prompt).get("logit_bias") is None:
-        raise SettingsError(
-            f"score is match, which {name} supports only for sigmoid models (SigLIP): this encoder "
-            f"has no logit bias."
-        )
+    if is_match and method.live:
+        raise SettingsError(f"score is match, which live methods do not support: omit {name}.")
 
 
 def _swapped(id_set: Features) -> NDArray[np.int32]:

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -15,18 +16,18 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import EncoderError
-from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.live.tuned import StreamAnswers
-from zsntta_cli.methods.match import match
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.methods.scores import Floats, Mask, blocks
+from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import AMP, FP32
 
 NORMS = (nn.LayerNorm, nn.GroupNorm, _BatchNorm)
 
 Items = NDArray[np.int64]
-# It gets the entropies (B,) that a step minimises, with their graph, their items (B,), and the
-# encoder's image tower. A method calls it and learns nothing from it.
-Watch = Callable[[torch.Tensor, Items, nn.Module], object]
+# It gets the entropies (B,) that a step minimises, with their graph, and their items (B,). A method
+# calls it and learns nothing from it.
+Watch = Callable[[torch.Tensor, Items], object]
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,9 @@ class LiveData:
     prompt: str  # template for the class names
     workers: int = 2  # threads that read images
     truly_clean: Mask | None = None  # (T,) only in the gt pipeline (Sec. 3)
-    watch: Watch = lambda _entropies, _items, _tower: None
-    match_bias: float | None = None  # of a sigmoid model, if noise is scored by "match"
+    watch: Watch = lambda _entropies, _items: None
     view_seeds: Sequence[int] = ()  # (T,) of the random views of an image, the same in any stream
-    answers: StreamAnswers | None = None  # of TPT, that were kept before
+    tuned: TunedStream | None = None  # of TPT, with the answers that were kept before
 
     def __len__(self) -> int:
         return len(self.stream)
@@ -55,15 +55,20 @@ class LiveData:
         for batch, (pixels, _) in zip(batches, loaded, strict=True):
             yield batch, self.encoder.normalize(pixels)
 
+    @cached_property
     def text_features(self) -> torch.Tensor:
         """The cached text features (C, D) of unit norm, which no method that uses them changes."""
         return torch.from_numpy(self.stream.text_features).to(self.encoder.device)
 
-    def logits(self, features: torch.Tensor, text_features: torch.Tensor) -> torch.Tensor:
-        """The scaled cosines (B, C) of raw image features (B, D) and unit text features (C, D)."""
+    def logits(self, features: torch.Tensor, text: torch.Tensor | None = None) -> torch.Tensor:
+        """The scaled cosines (B, C) of raw image features (B, D) and unit text features (C, D).
+
+        By default these are the cached ones.
+        """
         unit = nn.functional.normalize(features, dim=-1)
+        text = self.text_features if text is None else text
         with self.encoder.autocast():
-            logits = self.stream.logit_scale * unit @ text_features.T
+            logits = self.stream.logit_scale * unit @ text.T
         return logits.float()
 
 
@@ -72,20 +77,17 @@ def in_batches(items: Items, size: int) -> list[Items]:
     return [items[block] for block in blocks(len(items), size) if len(items)]
 
 
-def zero_shot_scores(
-    logits: torch.Tensor, bias: float | None = None
-) -> tuple[NDArray[np.int32], Floats]:
-    """Return classes (B,) and noise scores u (B,) of logits (B, C): 1 - MCM, or "match"."""
-    values = logits if bias is not None else logits.softmax(dim=-1)
-    best, class_index = values.max(dim=-1)
-    scores = best.double().cpu().numpy()
-    u = 1 - scores if bias is None else match(scores, bias)
-    return class_index.int().cpu().numpy(), u
+def zero_shot_scores(logits: torch.Tensor) -> tuple[NDArray[np.int32], Floats]:
+    """Return classes (B,) and noise scores u = 1 - MCM (B,) of logits (B, C), Eq. 1."""
+    best, class_index = logits.detach().softmax(dim=-1).max(dim=-1)
+    return class_index.int().cpu().numpy(), 1 - best.double().cpu().numpy()
 
 
-def rows(values: torch.Tensor, mask: Mask) -> torch.Tensor:
-    """The rows of a tensor that a mask chooses."""
-    return values[torch.from_numpy(mask).to(values.device)]
+def decide(logits: torch.Tensor, online: OnlineThreshold) -> Decisions:
+    """ZS-CLIP's rule on the next items of logits (B, C): noise iff u is above the threshold."""
+    class_index, u = zero_shot_scores(logits)
+    thresholds = online(u)
+    return Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
 def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
@@ -117,22 +119,17 @@ def batch_statistics(tower: nn.Module, momentum: float) -> Iterator[None]:
     too, of H*W values for each channel. A layer that gets one value for each channel, which has no
     variance, keeps using its running statistics.
     """
-    layers = batch_norms(tower)
-    momenta = [layer.momentum for layer in layers]
-    hooks = [layer.register_forward_pre_hook(_use_the_batch) for layer in layers]
-    for layer in layers:
-        layer.momentum = momentum
-    try:
+
+    def use_the_batch(layer: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        layer.train(inputs[0].numel() > inputs[0].shape[1])
+
+    with ExitStack() as undo:
+        for layer in batch_norms(tower):
+            undo.callback(layer.eval)
+            undo.callback(setattr, layer, "momentum", layer.momentum)
+            undo.callback(layer.register_forward_pre_hook(use_the_batch).remove)
+            layer.momentum = momentum
         yield
-    finally:
-        for layer, before, hook in zip(layers, momenta, hooks, strict=True):
-            hook.remove()
-            layer.momentum = before
-            layer.eval()
-
-
-def _use_the_batch(layer: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
-    layer.train(inputs[0].numel() > inputs[0].shape[1])
 
 
 @contextmanager
@@ -152,9 +149,9 @@ def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.
             f"extract the sets with --precision {FP32} or {AMP}."
         )
     parameters = [p for layer in layers for p in layer.parameters(recurse=False)]
-    buffers = encoder.model.visual.buffers()
-    before = [(tensor, tensor.detach().clone()) for tensor in (*parameters, *buffers)]
-    frozen = [(p, p.requires_grad) for p in encoder.model.parameters()]
+    changing = *parameters, *encoder.model.visual.buffers()
+    before = [tensor.detach().clone() for tensor in changing]
+    required = [(p, p.requires_grad) for p in encoder.model.parameters()]
     try:
         encoder.model.requires_grad_(False)
         for parameter in parameters:
@@ -162,11 +159,24 @@ def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.
         yield parameters
     finally:
         with torch.no_grad():
-            for tensor, value in before:
+            for tensor, value in zip(changing, before, strict=True):
                 tensor.copy_(value)
-        for parameter, required in frozen:
-            parameter.requires_grad_(required)
+        for parameter, requires_grad in required:
+            parameter.requires_grad_(requires_grad)
             parameter.grad = None
+
+
+@contextmanager
+def at(parameters: Sequence[nn.Parameter], values: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Give parameters other values for a while."""
+    before = [parameter.data for parameter in parameters]
+    for parameter, value in zip(parameters, values, strict=True):
+        parameter.data = value
+    try:
+        yield
+    finally:
+        for parameter, value in zip(parameters, before, strict=True):
+            parameter.data = value
 
 
 def entropy(logits: torch.Tensor, inside: float = 0.0) -> torch.Tensor:

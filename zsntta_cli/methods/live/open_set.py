@@ -19,7 +19,6 @@ not have the statistics of the batch.
 
 import warnings
 from collections.abc import Callable, Generator
-from functools import partial
 
 import numpy as np
 import torch
@@ -49,41 +48,27 @@ def unient(method: Live) -> Generator[Decisions]:
 
 def ostta(method: Live) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts by OSTTA."""
-    return _run(method, partial(crowd_entropy, marginal=method.options.ostta_marginal))
+    marginal = method.options.ostta_marginal
+    return _run(method, lambda logits, before: crowd_entropy(logits, before, marginal))
 
 
 def _run(method: Live, loss_of: Loss) -> Generator[Decisions]:
-    data, options = method.data, method.options
-    with adaptable(data, options) as tent:
+    data = method.data
+    with adaptable(data, method.options) as tent:
         originals = [parameter.detach().clone() for parameter in tent.parameters]
-
-        def put(values: list[torch.Tensor]) -> list[torch.Tensor]:
-            """Exchange the values of the parameters."""
-            before = [parameter.data for parameter in tent.parameters]
-            for parameter, value in zip(tent.parameters, values, strict=True):
-                parameter.data = value
-            return before
-
-        def learn(items: live.Items, images: torch.Tensor, logits: torch.Tensor, _: Mask) -> None:
-            counts = ~data.stream.injected[items]
-            if not counts.any():
-                return
-            adapted = put(originals)
-            try:
-                with torch.no_grad():
-                    before = tent.logits(images)
-            finally:
-                put(adapted)
-            kept = live.rows(logits, counts)
-            if terms := loss_of(kept, live.rows(before, counts)):
-                loss, lowered = terms
-                if lowered.any():
-                    data.watch(
-                        live.entropy(live.rows(kept, lowered)), items[counts][lowered], tent.tower
-                    )
-                live.step(tent.optimizer, loss)
-
-        yield from tent.decide(method.threshold, learn)
+        for items, images in data.batches(tent.batches):
+            logits = data.logits(data.encoder.image_features(images))
+            decisions, counts = live.decide(logits, method.threshold), ~data.stream.injected[items]
+            if counts.any():
+                with live.at(tent.parameters, originals), torch.no_grad():
+                    before = data.logits(data.encoder.image_features(images))
+                kept = logits[counts]
+                if terms := loss_of(kept, before[counts]):
+                    loss, lowered = terms
+                    if lowered.any():
+                        data.watch(live.entropy(kept[lowered]), items[counts][lowered])
+                    live.step(tent.optimizer, loss)
+            yield decisions
 
 
 def id_probability(scores: Floats, seed: int = 0) -> Floats | None:
@@ -114,7 +99,7 @@ def unified_entropy(
         return loss + (signed * entropies).mean(), likely
     for share, mask in ((1.0, likely), (-options.unient_ood, ~likely)):
         if mask.any():
-            loss = loss + share * live.rows(entropies, mask).mean()
+            loss = loss + share * entropies[mask].mean()
     return loss, likely
 
 
@@ -127,5 +112,5 @@ def crowd_entropy(
     chosen = (now >= confidence).cpu().numpy()
     entropies, loss = live.entropy(logits), -marginal * live.mean_entropy(logits)
     if chosen.any():
-        loss = loss + live.rows(entropies, chosen).mean()
+        loss = loss + entropies[chosen].mean()
     return loss, chosen

@@ -24,74 +24,39 @@ from torch.nn.functional import cross_entropy, normalize
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import base as live
 from zsntta_cli.methods.live.settings import BY_STREAM
-from zsntta_cli.methods.live.views import load_views
+from zsntta_cli.methods.live.tpt import load_views
 from zsntta_cli.methods.method import Live
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import ThresholdSettings
 
 _SHORTCUT = "downsample"  # of a ResNet, whose normalisation the released code leaves as it is
+Bank = deque[tuple[torch.Tensor, torch.Tensor]]  # the last unit features (1, D), classes (1,)
 
 
 def run(method: Live) -> Generator[Decisions]:
     """Decide on every item, one at a time, while the encoder adapts."""
-    data = method.data
+    data, items = method.data, np.arange(len(method.data))
     layers = live.norm_layers(data.encoder.model.visual).items()
-    with live.adapting(
-        data.encoder, [layer for name, layer in layers if _SHORTCUT not in name]
-    ) as free:
-        rosita, items = Rosita(method, free), np.arange(len(data))
+    adapted = [layer for name, layer in layers if _SHORTCUT not in name]
+    with live.adapting(data.encoder, adapted) as parameters:
+        rosita, images = Rosita(method, parameters), data.batches(live.in_batches(items, 1))
         crops = load_views(data, items, 1, False, BY_STREAM)
-        for (_, image), (item, crop) in zip(
-            data.batches(live.in_batches(items, 1)), crops, strict=True
-        ):
+        for (_, image), (item, crop) in zip(images, crops, strict=True):
             yield rosita.decide(item, image, crop)
 
 
-class CosineSplit:
-    """The threshold on the largest cosines so far, and the means of its two groups.
-
-    Its grid has steps of 0.01, and CLIP's largest cosines span some twenty of them.
-    """
-
-    def __init__(self, settings: ThresholdSettings) -> None:
-        fixed = settings.fixed
-        self._fixed = fixed if fixed is None or settings.fixed_on == "id-score" else 1 - fixed
-        # While there is no split all items are desired, as in the released code.
-        self._online = OnlineThreshold(replace(settings, fixed=None, degenerate="zero"))
-
-    def __call__(self, cosine: float) -> tuple[float, float, float]:
-        """Add an item's cosine; return the threshold and the means of the lower and upper group.
-
-        The means are nan if one of the groups is empty.
-        """
-        [threshold] = self._online(np.array([cosine])).tolist()
-        threshold = threshold if self._fixed is None else self._fixed
-        queue = self._online.queue
-        is_above = queue >= threshold
-        if is_above.all() or not is_above.any():
-            return threshold, np.nan, np.nan
-        return threshold, float(queue[~is_above].mean()), float(queue[is_above].mean())
-
-
-Bank = deque[tuple[torch.Tensor, torch.Tensor]]  # the last unit features (1, D), classes (1,)
-
-
-def nearest(bank: Bank, feature: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The cosines (k,) of a feature (1, D) with its nearest ones in a bank, and their classes."""
-    features, classes = map(torch.cat, zip(*bank, strict=True))
-    cosines, places = (feature @ features.T)[0].topk(min(count, len(bank)))
-    return cosines, classes[places]
-
-
 class Rosita:
-    """The tower and the banks, which change with each item."""
+    """The tower, the threshold and the banks, which change with each item."""
 
     def __init__(self, method: Live, parameters: Sequence[nn.Parameter]) -> None:
-        data, options = method.data, method.options
-        self._data, self._options, self._text = data, options, data.text_features()
-        self._split = CosineSplit(method.threshold.settings)
-        self.desired: Bank = deque(maxlen=options.rosita_neighbours * len(self._text))
-        self.undesired: Bank = deque(maxlen=options.rosita_undesired)
+        data, options, threshold = method.data, method.options, method.threshold.settings
+        self._data, self._options, self._text = data, options, data.text_features
+        # Its grid has steps of 0.01, and CLIP's largest cosines span some twenty of them. While
+        # there is no split all items are desired, as in the released code.
+        self._online = OnlineThreshold(replace(threshold, fixed=None, degenerate="zero"))
+        fixed, is_cosine = threshold.fixed, threshold.fixed_on == "id-score"
+        self._fixed = fixed if fixed is None or is_cosine else 1 - fixed
+        self._desired: Bank = deque(maxlen=options.rosita_neighbours * len(self._text))
+        self._undesired: Bank = deque(maxlen=options.rosita_undesired)
         self._optimizer = torch.optim.SGD(parameters, lr=options.learning_rate)
 
     def decide(self, item: int, image: torch.Tensor, crop: torch.Tensor) -> Decisions:
@@ -100,18 +65,23 @@ class Rosita:
         cosines = features @ self._text.T
         best, class_index = (part.detach() for part in cosines[:1].max(dim=-1))
         cosine = float(best)
-        threshold, below, above = self._split(cosine)
-        is_desired = cosine >= threshold
-        is_sure = cosine > above if is_desired else cosine < below
+        [threshold] = self._online(np.array([cosine])).tolist()
+        threshold = threshold if self._fixed is None else self._fixed
+        queue = self._online.queue
+        is_above, is_desired = queue >= threshold, cosine >= threshold
+        is_sure = False  # unless both groups have items
+        if is_above.any() and not is_above.all():
+            mean = float(queue[is_above == is_desired].mean())
+            is_sure = cosine > mean if is_desired else cosine < mean
         if is_sure and not self._data.stream.injected[item]:
-            bank = self.desired if is_desired else self.undesired
+            bank = self._desired if is_desired else self._undesired
             bank.append((features[:1].detach(), class_index))
             losses = self._of_neighbours(features[:1], class_index, is_desired)
             if is_desired:
                 losses.append(cross_entropy(cosines, class_index.expand(2), reduction="sum"))
             if losses:
                 loss = torch.stack(losses).sum()
-                self._data.watch(loss[None], np.array([item]), self._data.encoder.model.visual)
+                self._data.watch(loss[None], np.array([item]))
                 live.step(self._optimizer, loss)
                 with torch.no_grad():
                     class_index = (self._encode(image) @ self._text.T).argmax(dim=-1)
@@ -126,13 +96,20 @@ class Rosita:
         self, feature: torch.Tensor, class_index: torch.Tensor, is_desired: bool
     ) -> list[torch.Tensor]:
         """The loss of a sure item by its neighbours, or [] if a bank has too few of them."""
-        count, banks = self._options.rosita_neighbours, (self.undesired, self.desired)
+        count, banks = self._options.rosita_neighbours, (self._undesired, self._desired)
         same_bank, other_bank = banks[::-1] if is_desired else banks
         if min(len(same_bank), len(other_bank)) <= count:
             return []
-        near, classes = nearest(same_bank, feature, count)
-        far, _ = nearest(other_bank, feature, count)
+        near, classes = _nearest(same_bank, feature, count)
+        far, _ = _nearest(other_bank, feature, count)
         losses = far.logsumexp(dim=0) - near
         if is_desired:  # neighbours of another class count as zero
             losses = losses * (classes == class_index)
         return [self._options.rosita_weight * losses.mean()]
+
+
+def _nearest(bank: Bank, feature: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The cosines (k,) of a feature (1, D) with its nearest ones in a bank, and their classes."""
+    features, classes = map(torch.cat, zip(*bank, strict=True))
+    cosines, places = (feature @ features.T)[0].topk(count)
+    return cosines, classes[places]

@@ -24,9 +24,7 @@ class PipelineSettings(MethodSettings):
 
     pipeline: str = choice(
         "What it adapts on: items that it calls clean, truly clean items, or all items.",
-        "normal",
-        "gt",
-        "all",
+        *("normal", "gt", "all"),
     )
 
 
@@ -40,8 +38,8 @@ class BatchSettings(MethodSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.learning_rate is None:
-            object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
+        rate = self.learning_rate or _LEARNING_RATE[self.optimizer]
+        object.__setattr__(self, "learning_rate", rate)
 
 
 class ByProbability(Live):
@@ -70,9 +68,8 @@ class SoTTA(ByProbability):
     @dataclass(frozen=True)
     class Settings(PipelineSettings):
         memory: int = count(64, "Number of samples in the memory, balanced by pseudo-class.")
-        confidence: float = share(  # appendix
-            0.5, "Minimum ID score of a sample that enters the memory."
-        )
+        # appendix
+        confidence: float = share(0.5, "Minimum ID score of a sample that enters the memory.")
         update_every: int = count(64, "L: number of items in a step, the length of the queue.")
         # Of an encoder pass: it changes the time but no decision; none: all items of a step.
         batch_size: int | None = count(None, AT_ONCE)
@@ -181,8 +178,7 @@ class AdaNDTent(Live):
         )
         detector_features: str = choice(
             "Features of the detector: the frozen encoder's, or those that Tent adapts.",
-            "frozen",
-            "adapted",
+            *("frozen", "adapted"),
         )
 
         def __post_init__(self) -> None:
@@ -200,7 +196,7 @@ class AdaNDTent(Live):
             """The settings of Tent."""
             return BatchSettings(self.tent_batch_size, self.optimizer, self.tent_learning_rate)
 
-    place = "adand_tent"
+    place = "tent:behind_adand"
     defaults = AdaND.defaults
     imagenet = _SGD
     official = AdaND.official

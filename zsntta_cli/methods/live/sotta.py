@@ -37,28 +37,59 @@ _TOP_STAGES = ("layer4.", "stages.3.")
 
 def run(method: Live) -> Generator[Decisions]:
     """Decide on every item; the items between two steps are decided together."""
-    data, options = method.data, method.options
-    online, text = OnlineThreshold(method.threshold.settings), data.text_features()
-    memory = SottaMemory(options.memory, data.stream.seed)
-    layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
-    with live.adapting(data.encoder, list(layers.values())) as parameters:
-        step = SharpnessStep(method, parameters)
+    data, options, tower = method.data, method.options, method.data.encoder.model.visual
+    online = OnlineThreshold(method.threshold.settings)
+    memory = Memory(options.memory, data.stream.seed)
+    layers = [*adapted_layers(tower, options.frozen_blocks).values()]
+    with live.adapting(data.encoder, layers) as parameters:
+        optimizer = torch.optim.Adam(
+            parameters, options.learning_rate, weight_decay=options.weight_decay
+        )
         first = np.arange(min(options.update_every + options.late_start, len(data)))
         others = live.in_batches(np.arange(len(first), len(data)), options.update_every)
         for items, images in data.batches([first, *others]):  # up to each step, and after the last
             with torch.no_grad():
                 passes = torch.split(images, options.batch_size or len(images))
                 features = torch.cat([data.encoder.image_features(part) for part in passes])
-                logits = data.logits(features, text)
-            class_index, u = live.zero_shot_scores(logits, data.match_bias)
-            thresholds = online(u)
-            of_pipeline = options.pipeline, items, u > thresholds, data.truly_clean
+                decisions = live.decide(data.logits(features), online)
+            of_pipeline = options.pipeline, items, decisions.is_noise, data.truly_clean
             enters = adapts_on(data.stream, *of_pipeline)
-            for i in np.flatnonzero(enters & (1 - u >= options.confidence)):
-                memory.add(Remembered(int(items[i]), int(class_index[i]), images[i].clone()))
+            for i in np.flatnonzero(enters & (decisions.id_score >= options.confidence)):
+                class_index = int(decisions.class_index[i])
+                memory.add(Remembered(int(items[i]), class_index, images[i].clone()))
             if len(items) >= options.update_every:
-                step(memory.samples)
-            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
+                with live.batch_statistics(tower, _MOMENTUM):
+                    for start in range(0, len(memory.samples), _STEP_BATCH):
+                        samples = memory.samples[start : start + _STEP_BATCH]
+                        sharpness_step(data, samples, optimizer, options.rho)
+            yield decisions
+
+
+class Remembered(NamedTuple):
+    """A sample in the memory."""
+
+    item: int  # in the stream
+    class_index: int  # as predicted when it came
+    image: torch.Tensor  # (3, H, W) encoder input
+
+
+class Memory:
+    """At most `capacity` samples; a full memory drops a random sample of a largest class."""
+
+    def __init__(self, capacity: int, seed: int) -> None:
+        self._capacity, self._random = capacity, random.Random(seed)
+        self.samples: list[Remembered] = []
+
+    def add(self, sample: Remembered) -> None:
+        """Keep a sample; what a full memory drops is of its class, if that is a largest one."""
+        if len(self.samples) == self._capacity:
+            counts = Counter(known.class_index for known in self.samples)
+            largest = [c for c, count in counts.items() if count == max(counts.values())]
+            predicted = sample.class_index
+            leaving = predicted if predicted in largest else self._random.choice(largest)
+            members = [i for i, s in enumerate(self.samples) if s.class_index == leaving]
+            del self.samples[self._random.choice(members)]
+        self.samples.append(sample)
 
 
 def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, nn.Module]:
@@ -84,73 +115,25 @@ def _block(name: str) -> int | None:
     return int(match[1]) if match and "stages." not in name else None
 
 
-class Remembered(NamedTuple):
-    """A sample in the memory."""
+def sharpness_step(
+    data: live.LiveData, samples: Sequence[Remembered], optimizer: torch.optim.Optimizer, rho: float
+) -> None:
+    """Take a step on the entropy of samples at the worst point within a radius ρ (SAM)."""
+    images, parameters = (
+        torch.stack([s.image for s in samples]),
+        optimizer.param_groups[0]["params"],
+    )
 
-    item: int  # in the stream
-    class_index: int  # as predicted when it came
-    image: torch.Tensor  # (3, H, W) encoder input
+    def entropies() -> torch.Tensor:
+        return live.entropy(data.logits(data.encoder.image_features(images)), _INSIDE_LOG)
 
-
-class SottaMemory:
-    """At most `capacity` samples; a full memory drops a random sample of a largest class."""
-
-    def __init__(self, capacity: int, seed: int) -> None:
-        self._capacity, self._random = capacity, random.Random(seed)
-        self.samples: list[Remembered] = []
-
-    def add(self, sample: Remembered) -> None:
-        """Keep a sample; a full memory drops a sample of a largest class.
-
-        That is the class of the new sample, if it is one of the largest.
-        """
-        if len(self.samples) == self._capacity:
-            counts = Counter(known.class_index for known in self.samples)
-            largest = [c for c, count in counts.items() if count == max(counts.values())]
-            predicted = sample.class_index
-            leaving = predicted if predicted in largest else self._random.choice(largest)
-            members = [i for i, s in enumerate(self.samples) if s.class_index == leaving]
-            del self.samples[self._random.choice(members)]
-        self.samples.append(sample)
-
-
-class SharpnessStep:
-    """A step of Adam on the entropy at the worst point within a radius ρ (SAM)."""
-
-    def __init__(self, method: Live, parameters: Sequence[nn.Parameter]) -> None:
-        data, options = method.data, method.options
-        self._data, self._rho, self._text = data, options.rho, data.text_features()
-        self._tower, self._parameters = data.encoder.model.visual, parameters
-        self._optimizer = torch.optim.Adam(
-            parameters, options.learning_rate, weight_decay=options.weight_decay
-        )
-
-    def __call__(self, samples: Sequence[Remembered]) -> None:
-        """Take a step on each batch of the memory; BatchNorms update running statistics."""
-        with live.batch_statistics(self._tower, _MOMENTUM):
-            for start in range(0, len(samples), _STEP_BATCH):
-                self._step(samples[start : start + _STEP_BATCH])
-
-    def _step(self, samples: Sequence[Remembered]) -> None:
-        images, items = torch.stack([s.image for s in samples]), np.array([s.item for s in samples])
-        self._backward(images, items)
-        before = [(p, p.detach().clone()) for p in self._parameters]
-        with torch.no_grad():  # up the gradient, by ρ
-            steps = [(p, p.grad) for p in self._parameters if p.grad is not None]
-            norm = torch.stack([gradient.norm() for _, gradient in steps]).norm()
-            for parameter, gradient in steps:
-                parameter.add_(gradient * (self._rho / (norm + 1e-12)))
-        self._backward(images)
-        with torch.no_grad():
-            for parameter, value in before:
-                parameter.copy_(value)
-        self._optimizer.step()
-
-    def _backward(self, images: torch.Tensor, items: live.Items | None = None) -> None:
-        """Set the gradients of the mean entropy; it is shown where it is of the `items`."""
-        features = self._data.encoder.image_features(images)
-        entropies = live.entropy(self._data.logits(features, self._text), _INSIDE_LOG)
-        if items is not None:
-            self._data.watch(entropies, items, self._tower)
-        self._optimizer.zero_grad()
-        entropies.mean().backward()  # type: ignore[no-untyped-call]
+    before = entropies()
+    data.watch(before, np.array([s.item for s in samples]))
+    gradients = torch.autograd.grad(before.mean(), parameters, materialize_grads=True)
+    scale = rho / (torch.stack([g.norm() for g in gradients]).norm() + 1e-12)
+    with torch.no_grad():  # up the gradient, by ρ
+        worst = [p + g * scale for p, g in zip(parameters, gradients, strict=True)]
+    with live.at(parameters, worst):
+        optimizer.zero_grad()
+        entropies().mean().backward()  # type: ignore[no-untyped-call]
+    optimizer.step()

@@ -1,4 +1,4 @@
-"""Tent, "Fully Test-time Adaptation by Entropy Minimization", arXiv 2006.10726.
+"""Tent, "Fully Test-time Adaptation by Entropy Minimization", arXiv 2006.10726; AdaND with it.
 
 A batch is classified, ZS-CLIP's rule (Eq. 1) calls some of its samples noise, and one step on the
 mean entropy of the other samples changes the scales and shifts of the image tower's normalisation
@@ -7,86 +7,119 @@ layers for all later batches.
 Text features are constants, so a batch takes one pass of the image tower. BatchNorm uses the
 statistics of the whole batch, including samples that do not pass. At batch size 1 these are the
 statistics of one image, of H*W values for each channel.
+
+AdaND is plug-and-play (appendix): from its N-th step on, the samples that its detector calls clean
+update Tent, and a setting chooses the detector's features. With the `frozen` ones it decides as
+`adand` does, and the class of what Tent does not adapt on is frozen CLIP's, from the cache. With
+the `adapted` ones it decides by the features of Tent's encoder and learns from them; its labels are
+still ZS-CLIP's decisions.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.live import base as live
 from zsntta_cli.methods.live.settings import BatchSettings
 from zsntta_cli.methods.live.tuned import adapts_on
 from zsntta_cli.methods.method import Live
 from zsntta_cli.methods.scores import Mask
-from zsntta_cli.methods.threshold import OnlineThreshold
 
 _MOMENTUM = 0.0  # of BatchNorm's running statistics, which are not used
-
-# It learns from a batch: its items (B,), input (B, 3, H, W), logits (B, C) and noise decisions.
-Learn = Callable[[live.Items, torch.Tensor, torch.Tensor, Mask], object]
 
 
 def run(method: Live) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
-    data, options = method.data, method.options
-    with adaptable(data, options) as tent:
-
-        def learn(items: live.Items, _: torch.Tensor, logits: torch.Tensor, is_noise: Mask) -> None:
-            of_pipeline = options.pipeline, items, is_noise, data.truly_clean
+    data, pipeline = method.data, method.options.pipeline
+    with adaptable(data, method.options) as tent:
+        for items, images in data.batches(tent.batches):
+            logits = data.logits(data.encoder.image_features(images))
+            decisions = live.decide(logits, method.threshold)
+            of_pipeline = pipeline, items, decisions.is_noise, data.truly_clean
             tent.adapt(items, logits, adapts_on(data.stream, *of_pipeline))
-
-        yield from tent.decide(method.threshold, learn)
+            yield decisions
 
 
 @contextmanager
 def adaptable(data: live.LiveData, options: BatchSettings) -> Iterator["EntropySteps"]:
     """Let Tent step on the encoder of a stream; restore the encoder's parameters afterwards."""
     tower = data.encoder.model.visual
-    layers = list(live.norm_layers(tower).values())
+    layers = [*live.norm_layers(tower).values()]
     with live.adapting(data.encoder, layers) as parameters, live.batch_statistics(tower, _MOMENTUM):
         yield EntropySteps(data, options, parameters)
 
 
 class EntropySteps:
-    """Tent's steps: the `logits` of a batch by the current tower, then `adapt` on some of it."""
+    """Tent's batches of a stream, its optimiser, and its steps."""
 
     def __init__(
-        self, data: live.LiveData, options: BatchSettings, parameters: list[torch.nn.Parameter]
+        self, data: live.LiveData, options: BatchSettings, parameters: Sequence[torch.nn.Parameter]
     ) -> None:
-        self.data, self.options, self.parameters = data, options, parameters
-        self.tower, self._text = data.encoder.model.visual, data.text_features()
-        self.mixes = bool(live.batch_norms(self.tower))  # samples of a batch
+        self.data, self.parameters = data, parameters
+        self.batches = live.in_batches(np.arange(len(data)), options.batch_size)
         kind: Any = torch.optim.Adam
         if options.optimizer == "sgd":
             kind = partial(torch.optim.SGD, momentum=0.9, nesterov=True)
         self.optimizer = kind(parameters, lr=options.learning_rate)
 
-    def logits(self, images: torch.Tensor) -> torch.Tensor:
-        """The logits (B, C) of input (B, 3, H, W)."""
-        return self.logits_of(self.data.encoder.image_features(images))
-
-    def logits_of(self, features: torch.Tensor) -> torch.Tensor:
-        """The logits (B, C) of raw features (B, D)."""
-        return self.data.logits(features, self._text)
-
-    def decide(self, online: OnlineThreshold, learn: Learn) -> Iterator[Decisions]:
-        """Yield the decisions on each batch by Eq. 1, from which it learns before the next one."""
-        data, size = self.data, self.options.batch_size
-        for items, images in data.batches(live.in_batches(np.arange(len(data)), size)):
-            logits = self.logits(images)
-            class_index, u = live.zero_shot_scores(logits.detach(), data.match_bias)
-            thresholds = online(u)
-            learn(items, images, logits, u > thresholds)
-            yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
-
     def adapt(self, items: live.Items, logits: torch.Tensor, chosen: Mask) -> None:
         """Take a step on the mean entropy of the chosen (B,) samples of a batch, if any."""
         if chosen.any():
-            entropies = live.entropy(live.rows(logits, chosen))
-            self.data.watch(entropies, items[chosen], self.tower)
+            entropies = live.entropy(logits[chosen])
+            self.data.watch(entropies, items[chosen])
             live.step(self.optimizer, entropies.mean())
+
+
+def behind_adand(method: Live) -> Generator[Decisions]:
+    """Decide as AdaND does, and name the classes of clean items by Tent, a batch at a time."""
+    detector = AdaND(method.data.stream, method.options, method.threshold.settings)
+    decided = _shared if method.options.detector_features == "adapted" else _frozen
+    with adaptable(method.data, method.options.tent) as tent:
+        yield from decided(tent, detector)
+
+
+def _frozen(tent: EntropySteps, detector: AdaND) -> Generator[Decisions]:
+    """Decide by frozen features; only items that are called clean pass through the encoder."""
+    data, decisions = tent.data, detector.push(tent.data.stream)
+    adapts, class_index = _adapts(decisions, data.stream), decisions.class_index.copy()
+    clean = [items[adapts[items]] for items in tent.batches]
+    loaded = data.batches([items for items in clean if len(items)])
+    for batch, items in zip(tent.batches, clean, strict=True):
+        if len(items):
+            logits = data.logits(data.encoder.image_features(next(loaded)[1]))
+            class_index[items], _ = live.zero_shot_scores(logits)
+            tent.adapt(items, logits, np.ones(len(items), bool))
+        yield replace(decisions.part(batch), class_index=class_index[batch])
+
+
+def _shared(tent: EntropySteps, detector: AdaND) -> Generator[Decisions]:
+    """Decide by the features of Tent's encoder, from which the detector also learns."""
+    data, batches, warm_up = tent.data, tent.batches, detector.options.warm_up
+    # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
+    mixes = live.batch_norms(data.encoder.model.visual)
+    frozen = 0 if mixes else sum(bool(items[-1] < warm_up) for items in batches)
+    for items in batches[:frozen]:
+        yield detector.push(data.stream.part(items))
+    for items, images in data.batches(batches[frozen:]):
+        features, seen = data.encoder.image_features(images), data.stream.part(items)
+        seen = replace(seen, image_features=features.detach().cpu().numpy())
+        decisions, logits = detector.push(seen), data.logits(features)
+        by_tent, _ = live.zero_shot_scores(logits)
+        tent.adapt(items, logits, _adapts(decisions, seen))
+        class_index = np.where(items < warm_up, decisions.class_index, by_tent)
+        yield replace(decisions, class_index=class_index)
+
+
+def _adapts(decisions: Decisions, items: StreamData) -> Mask:
+    """The items that the detector, not ZS-CLIP, calls clean."""
+    own, is_noise = decisions.detector_threshold, decisions.is_noise
+    assert own is not None
+    assert is_noise is not None
+    return ~np.isnan(own) & ~is_noise & ~items.injected

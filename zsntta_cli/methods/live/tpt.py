@@ -4,54 +4,64 @@ Each sample that passes the filter gets augmented views. One step on the entropy
 probability of the most confident views tunes the embeddings of the words before the class name. The
 sample is classified by the tuned prompt, and the prompt is reset.
 
+A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it ("A
+Simple Data Processing Method to Improve Robustness and Uncertainty", arXiv 1912.02781): three
+chains of one to three random operations. Every random choice comes from one generator for each
+item, so the views do not depend on the method, the pipeline or the threads. It is seeded by the
+image's set and name, so that an image has the same views in every stream, or by the stream's seed
+and the item's place.
+
 Time is saved in several ways. The filter uses the frozen model with the initial prompt, which is in
 the cache, so a sample that does not pass costs nothing. View 0, the image itself, is in the cache
 too. The other views are encoded once, without gradients. Gradients flow through prompts that are
 cut to the longest. If views are drawn for each image, the prompt is tuned on it once, and the
-answer serves every stream (cache/answers.py).
+answer serves every stream (tuned.py).
 """
 
-from collections.abc import Generator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
 
-from zsntta_cli.cache.answers import Answers
+from zsntta_cli.encoders.batches import read_ahead
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import base as live
-from zsntta_cli.methods.live.settings import TPT
+from zsntta_cli.methods.live.settings import BY_IMAGE, TPT
 from zsntta_cli.methods.live.tuned import TunedStream
-from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.method import Live
 from zsntta_cli.settings.prompts import class_prompts
 
 _LARGE_ON_CPU = 16  # views in a pass: 1.3 times as fast as 63 for a ViT-B/16, as layers stay cached
+_AREA = (0.08, 1.0)  # of a crop, as a share of the image
+_ASPECT = (3 / 4, 4 / 3)
+_LOG_ASPECT = (math.log(_ASPECT[0]), math.log(_ASPECT[1]))
+_ATTEMPTS = 10  # to draw a crop that fits
+_CHAINS, _LONGEST_CHAIN = 3, 3
+_LEVEL = (0.1, 1.0)  # level of the operations, at most 10; TPT's severity
+Random = np.random.Generator
+Picture = Image.Image
 
 
 def run(method: Live) -> Generator[Decisions]:
     """Decide on every item; yield the items up to each one on which the prompt is tuned."""
-    data, options = method.data, method.options
-    rule, clean = method.threshold.settings, data.truly_clean
-    stream = TunedStream(data.stream, options, rule, data.answers, clean, data.match_bias)
-    start = 0
+    data, options, start = method.data, method.options, 0
+    tuned = data.tuned or TunedStream(
+        data.stream, options, method.threshold.settings, data.truly_clean
+    )
     with live.adapting(data.encoder, []):  # everything is frozen, so there are no gradients
-        tuning, items = PromptTuning(data, options), stream.unanswered
-        views_of = load_views(data, items, options.views - 1, options.augmix, options.views_by)
-        for item, views in views_of:
-            stream.answers.add(item, answer_of(tuning(item, views)))
-            yield stream.decide(slice(start, item + 1))
+        tuning = PromptTuning(data, options)
+        for item, views in load_views(
+            data, tuned.lacking, options.views - 1, options.augmix, options.views_by
+        ):
+            tuned.add(item, *live.zero_shot_scores(tuning(item, views)))
+            yield tuned.decide(slice(start, item + 1))
             start = item + 1
-    yield stream.decide(slice(start, len(data)))
-
-
-def answer_of(logits: torch.Tensor) -> Answers:
-    """The answer (5,) by the logits (1, C) of a tuned prompt."""
-    class_index, u = live.zero_shot_scores(logits)
-    best_logit, best_class = logits.max(dim=-1)
-    values = class_index[0], u[0], best_class.item(), best_logit.item(), live.entropy(logits).item()
-    return np.array(values, np.float64)
+    yield tuned.decide(slice(start, len(data)))
 
 
 class PromptTuning:
@@ -60,23 +70,20 @@ class PromptTuning:
     def __init__(self, data: live.LiveData, options: TPT.Settings) -> None:
         self._data, self._options = data, options
         self._tokens, self._context = prompt_context(data.encoder, data.prompt, data.class_names)
-        self._initial_text = data.text_features()
         is_large = data.encoder.device.type == "cpu" and data.encoder.image_size >= 224
         self._at_once = _LARGE_ON_CPU if is_large else options.views
 
     def __call__(self, item: int, views: torch.Tensor) -> torch.Tensor:
         """The logits (1, C) of an item, given its augmented views (V - 1, 3, H, W)."""
-        data = self._data
-        cached = data.stream.features(slice(item, item + 1))
-        image_feature = torch.from_numpy(cached).to(data.encoder.device)
+        data, encoder = self._data, self._data.encoder
+        itself = torch.from_numpy(data.stream.features(slice(item, item + 1))).to(encoder.device)
         with torch.no_grad():
             parts = torch.split(views, self._at_once) if len(views) else ()
-            encoded = [data.encoder.image_features(part) for part in parts]
-        features = torch.cat([image_feature, *encoded])
+            features = torch.cat([itself, *map(encoder.image_features, parts)])
         # The views of lowest entropy by the initial prompt.
-        entropies = live.entropy(data.logits(features, self._initial_text))
+        entropies = live.entropy(data.logits(features))
         confident = entropies.argsort()[: max(1, int(len(features) * self._options.keep))]
-        return data.logits(image_feature, self._tuned_text(features[confident]))
+        return data.logits(itself, self._tuned_text(features[confident]))
 
     def _tuned_text(self, features: torch.Tensor) -> torch.Tensor:
         """The text features (C, D) by a context that is tuned on these views' features."""
@@ -110,3 +117,99 @@ def prompt_context(
             "choose another with --prompt"
         )
     return tokens, encoder.text.word_embeddings(context)[0]
+
+
+def load_views(
+    data: live.LiveData, items: NDArray[np.int64], count: int, augmix: bool, by: str = BY_IMAGE
+) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield each item and its views (count, 3, H, W), which threads make ahead.
+
+    `by` tells whether an image has the same views in all streams, or other views in each.
+    """
+    size = data.encoder.image_size
+
+    def make(item: int) -> NDArray[np.float32]:
+        seed = data.view_seeds[item] if by == BY_IMAGE else [data.stream.seed, item]
+        generator = np.random.Generator(np.random.PCG64(seed))
+        image, views = data.images.read(item), np.empty((count, size, size, 3), np.float32)
+        for i in range(count):
+            view = _random_crop(image, size, generator)
+            views[i] = _mixed(view, generator) if augmix else np.asarray(view)
+        return views
+
+    loaded = read_ahead(make, ([item] for item in items.tolist()), data.workers, data.workers)
+    for item, [views] in zip(items.tolist(), loaded, strict=True):
+        yield item, data.encoder.normalize(views)
+
+
+def _random_crop(image: Picture, size: int, generator: Random) -> Picture:
+    """A crop of random area and aspect ratio, resized to a square, flipped half of the time."""
+    crop = image.resize(
+        (size, size), Image.Resampling.BILINEAR, box=_random_box(image.size, generator)
+    )
+    return ImageOps.mirror(crop) if generator.random() < 0.5 else crop
+
+
+def _random_box(size: tuple[int, int], generator: Random) -> tuple[int, int, int, int]:
+    """Left, upper, right, lower of a random crop, or of the largest good one if none fits."""
+    width, height = size
+    for _ in range(_ATTEMPTS):
+        area = width * height * generator.uniform(*_AREA)
+        aspect = np.exp(generator.uniform(*_LOG_ASPECT))
+        w, h = round(np.sqrt(area * aspect)), round(np.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            left = int(generator.integers(0, width - w + 1))
+            upper = int(generator.integers(0, height - h + 1))
+            return left, upper, left + w, upper + h
+    aspect = min(max(width / height, _ASPECT[0]), _ASPECT[1])
+    w, h = min(width, round(height * aspect)), min(height, round(width / aspect))
+    left, upper = (width - w) // 2, (height - h) // 2
+    return left, upper, left + w, upper + h
+
+
+def _mixed(view: Picture, generator: Random) -> NDArray[np.float32]:
+    """A convex combination (H, W, 3) of a view and of chains of operations on it."""
+    weights = generator.dirichlet([1.0] * _CHAINS)
+    view_weight = generator.beta(1.0, 1.0)
+    mix = np.float32(view_weight) * np.asarray(view, np.float32)
+    for weight in weights:
+        chained = view
+        for _ in range(generator.integers(1, _LONGEST_CHAIN + 1)):
+            chained = _OPERATIONS[generator.integers(len(_OPERATIONS))](chained, generator)
+        mix += np.float32((1 - view_weight) * weight) * np.asarray(chained, np.float32)
+    return mix
+
+
+def _sheared(view: Picture, x: float, y: float) -> Picture:
+    matrix = (1, x, 0, y, 1, 0)
+    return view.transform(view.size, Image.Transform.AFFINE, matrix, Image.Resampling.BILINEAR)
+
+
+def _translated(view: Picture, x: int, y: int) -> Picture:
+    moved = Image.new(view.mode, view.size)
+    moved.paste(view, (x, y))
+    return moved
+
+
+def _amount(most: float, generator: Random) -> float:
+    """A random strength; `most` is that of level 10."""
+    return float(generator.uniform(*_LEVEL)) * most / 10
+
+
+def _signed(most: float, generator: Random) -> float:
+    amount = _amount(most, generator)
+    return -amount if generator.random() < 0.5 else amount
+
+
+# AugMix's nine operations; none of them is among the corruptions of ImageNet-C.
+_OPERATIONS: tuple[Callable[[Picture, Random], Picture], ...] = (
+    lambda view, _: ImageOps.autocontrast(view),
+    lambda view, _: ImageOps.equalize(view),
+    lambda view, g: ImageOps.posterize(view, 4 - int(_amount(4, g))),
+    lambda view, g: ImageOps.solarize(view, 256 - int(_amount(256, g))),
+    lambda view, g: view.rotate(int(_signed(30, g)), Image.Resampling.BILINEAR),
+    lambda view, g: _sheared(view, _signed(0.3, g), 0),
+    lambda view, g: _sheared(view, 0, _signed(0.3, g)),
+    lambda view, g: _translated(view, int(_signed(view.width / 3, g)), 0),
+    lambda view, g: _translated(view, 0, int(_signed(view.height / 3, g))),
+)
