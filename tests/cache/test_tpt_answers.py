@@ -15,7 +15,7 @@ IMAGES = 500
 def answers_of(rows):
     """The answers for some rows, which tell which row they are of."""
     answers, rows = unknown(IMAGES), np.asarray(rows, int)
-    answers[rows] = rows[:, None] / [1, 7, 1, 3, 5]
+    answers[rows] = rows[:, None] / [1, 7]
     return answers
 
 

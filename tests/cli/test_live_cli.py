@@ -80,11 +80,12 @@ def test_gradients_are_of_the_entropy_of_each_kind(tiny):
     """Against autograd on the last layer alone."""
     layers = list(norm_layers(tiny.model.visual).values())
     images = torch.randn(4, 3, tiny.image_size, tiny.image_size, generator=torch.manual_seed(0))
-    watch = GradientNorms(Stream(np.array([0, 1, 0, 1], np.int8), np.arange(4)))
+    stream = Stream(np.array([0, 1, 0, 1], np.int8), np.arange(4))
+    watch = GradientNorms(stream, tiny.model.visual)
     with adapting(tiny, layers):
         entropies = entropy(tiny.image_features(images)[:, :5])
         watch.item = 2
-        watch(entropies, np.arange(4), tiny.model.visual)
+        watch(entropies, np.arange(4))
         for column, rows in ((watch.clean, [0, 2]), (watch.noisy, [1, 3])):
             parameters = list(layers[-1].parameters())
             loss = entropies[rows].mean()

@@ -75,7 +75,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_answers(zsntta, tmp_path):
         path.unlink()
     again = [*map(str, LIVE), "--fresh"]
     one_by_one = (
-        "from zsntta_cli.simulation import tuned\ntuned._SECONDS = 0\n"
+        "from zsntta_cli.methods.live import tuned\ntuned._SECONDS = 0\n"
         f"from zsntta_cli.cli import main\nmain({again!r})"
     )
     process = subprocess.Popen(

@@ -30,8 +30,9 @@ LOGITS_WITHIN = {
 class Ready(towers.Ready):
     """In the precision of the encoder."""
 
+    @property
     def text_features(self):
-        return super().text_features().to(self.encoder.model.logit_scale.dtype)
+        return super().text_features.to(self.encoder.model.logit_scale.dtype)
 
 
 @pytest.fixture(scope="module", params=VISION)

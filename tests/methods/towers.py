@@ -8,7 +8,6 @@ import open_clip.factory
 import torch
 from made import PROMPT
 from streams import assert_same, of_features
-from torch import nn
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.methods import METHODS
@@ -24,7 +23,6 @@ RESNET = {"layers": [1, 1, 1, 1], "width": 8, "image_size": 64, "patch_size": No
 VIT = {"image_size": 16, "layers": 24, "width": 16, "head_width": 16, "patch_size": 8}
 SHALLOW = {**VIT, "layers": 3}
 TOWERS = {"resnet-towers": RESNET, "vit-towers": VIT, "shallow-towers": SHALLOW}
-BATCH_NORM = nn.BatchNorm2d
 COUNT = 96
 
 
@@ -98,15 +96,6 @@ def live_run(method, preset="paper", **values):
     return build_run(method, "", "shapes", None, "a photo of a {}.", preset, **values)
 
 
-def norm_parameters(tower, left_out="nothing"):
-    """Scales and shifts of the normalisation layers."""
-    found = []
-    for name, layer in tower.named_modules():
-        if isinstance(layer, (BATCH_NORM, nn.LayerNorm)) and left_out not in name:
-            found += [layer.weight, layer.bias]
-    return found
-
-
 def assert_later_items_change_nothing(encoder, data, run, now):
     """Nor whether there are any."""
     whole = decided(data, run)
@@ -115,23 +104,3 @@ def assert_later_items_change_nothing(encoder, data, run, now):
     other = decided(data, run)
     assert_same(other.part(slice(now)), whole.part(slice(now)))
     assert not np.array_equal(other.id_score[now:], whole.id_score[now:])
-
-
-def assert_norms_change_alone(encoder, data, run, steps, counters=False):
-    """So many steps change scales and shifts of normalisation layers, and the end takes them back.
-
-    `counters`: BatchNorm counts its batches, too.
-    """
-    before = {name: t.clone() for name, t in encoder.model.state_dict().items()}
-    affine = {p.data_ptr() for p in norm_parameters(encoder.model.visual)}
-    parts = METHODS[run.method](data, run.options, run.threshold).run()
-    for _ in range(steps):
-        next(parts)
-    state = encoder.model.state_dict()
-    changed = {name for name, t in state.items() if not torch.equal(t, before[name])}
-    if counters:
-        changed = {name for name in changed if not name.endswith("num_batches_tracked")}
-    assert changed
-    assert {state[name].data_ptr() for name in changed} <= affine
-    parts.close()
-    assert all(torch.equal(t, before[name]) for name, t in encoder.model.state_dict().items())

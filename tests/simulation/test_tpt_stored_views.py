@@ -75,7 +75,7 @@ def replayed(root, run):
 def live(root, run):
     """A live run that knows no kept answers, and keeps none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuned, "kept_answers", lambda *_: None)
+        patch.setattr(tuned, "tuned_stream", lambda *_: None)
         return Simulator(root, LIVE).replay(run)
 
 
