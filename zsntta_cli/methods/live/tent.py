@@ -1,4 +1,4 @@
-"""Tent, "Fully Test-time Adaptation by Entropy Minimization", arXiv 2006.10726; AdaND with it.
+"""Tent, "Fully Test-time Adaptation by Entropy Minimization", arXiv 2006.10726.
 
 A batch is classified, ZS-CLIP's rule (Eq. 1) calls some of its samples noise, and one step on the
 mean entropy of the other samples changes the scales and shifts of the image tower's normalisation
