@@ -27,7 +27,7 @@ _TUNED_ON = {"gt": (ID,), "normal": (ID, OOD), "all": (ID, OOD, NOISE)}  # kinds
 
 
 def tuned_stream(sources: Sources, stream: Stream, data: StreamData) -> TunedStream | None:
-    """A stream with the answers that are kept; None of other methods, and of views by the stream."""
+    """A stream with the answers that are kept; None where there are none to keep."""
     if (files := _answer_files(sources)) is None:
         return None
     run, clean, rows = sources.run, truly_clean(sources, stream), sources.rows(stream)
