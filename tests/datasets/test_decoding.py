@@ -128,22 +128,15 @@ def turned():
     return file(Image.fromarray(pixels), "JPEG", 6, quality=100)
 
 
-def animated(form):
-    frames = [Image.new("RGB", (5, 5), colour) for colour in ("red", "blue", "lime")]
-    return file(frames[0], form, save_all=True, append_images=frames[1:], lossless=True)
-
-
 RED, ORANGE = [255, 0, 0], [200, 100, 50]
 DARK = [[value] * 3 for value in (0, 0, 1, 1, 255)]
 DEEP = Image.fromarray(np.array([[0, 100, 255, 256, 65535]] * 5, np.uint16))
 HIGH = np.array([[[0x8040, 0x1000, 0xFFFF]] * 5], np.uint16)
 EXTRACTED = {  # a file, and the first row that an encoder sees of it
     "grey16.png": (file(DEEP), DARK),
-    "grey16.tif": (file(DEEP, "TIFF"), DARK),
     "rgb16.png": (png16(HIGH), [[0x80, 0x10, 0xFF]] * 5),  # the high bytes
     "cmyk.jpg": (file(Image.new("CMYK", (5, 5), (0, 255, 255, 0)), "JPEG", quality=95), [RED] * 5),
     "palette.png": (file(palette(ORANGE)), [ORANGE] * 5),
-    "palette-transparent.png": (file(palette(ORANGE), transparency=1), [ORANGE] * 5),
     "palette-alpha.png": (file(palette(ORANGE), transparency=b"\xff\x00"), [ORANGE] * 5),
     "palette.gif": (file(palette(ORANGE), "GIF", transparency=1), [ORANGE] * 5),
     "alpha.webp": (
@@ -152,8 +145,10 @@ EXTRACTED = {  # a file, and the first row that an encoder sees of it
     "bits.png": (file(Image.new("1", (5, 5), 1)), [[255] * 3] * 5),
     "float.tif": (file(Image.new("F", (5, 5), 90.6), "TIFF"), [[0] * 3] * 5),  # of no range
     "turned.jpg": (turned(), [[255] * 3] * 8 + [[0] * 3] * 8),
-    "animated.gif": (animated("GIF"), [RED] * 5),
-    "animated.webp": (animated("WEBP"), [RED] * 5),
+    "animated.gif": (
+        file(Image.new("RGB", (5, 5), "red"), "GIF", save_all=True,
+             append_images=[Image.new("RGB", (5, 5), "blue")]), [RED] * 5
+    ),
 }  # fmt: skip
 
 

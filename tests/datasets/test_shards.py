@@ -13,6 +13,7 @@ from web_writer import encoded, pictures, write_split, write_web_set
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.datasets import hub, shards
+from zsntta_cli.datasets.class_names import with_class_names
 from zsntta_cli.datasets.images import account
 
 LABELS = [2, 0, 1, 1, 0, 2, 2, 0, 1]
@@ -57,6 +58,22 @@ def test_braces_as_in_a_shell():
         "a1-08.tar", "a1-09.tar", "a1-10.tar", "ax-08.tar", "ax-09.tar", "ax-10.tar"
     ]  # fmt: skip
     assert list(shards.expand_braces("plain.tar")) == ["plain.tar"]
+
+
+def test_numbers_can_be_named_and_templates_have_the_class(zsntta, tmp_path):
+    write_web_set(tmp_path / "web", LABELS, NAMES)
+    (tmp_path / "web" / "classnames.txt").rename(tmp_path / "names.txt")
+    extract = ("extract", *TINY, "--noise", "none", "--dataset", "pets=web")
+    assert "note: pets: its labels have no class names" in zsntta(*extract).stderr
+    images = load(tmp_path / "web")
+    named = with_class_names(images, tmp_path / "names.txt")
+    assert (list(named.class_names), named.labels.tolist()) == (NAMES, LABELS)
+    (tmp_path / "names.txt").write_text("a\nb\n")
+    with refused("names.txt has 2 lines and 'pets' 3 labels from 0"):
+        with_class_names(images, tmp_path / "names.txt")
+    write_web_set(tmp_path / "other", LABELS, NAMES, ["a photo"])
+    with refused("'a photo' in", "zeroshot_classification_templates.txt must have one {c}"):
+        load(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -180,12 +197,6 @@ def test_labels_that_are_none(tmp_path, texts, names, line):
         load(tmp_path)
 
 
-def test_a_template_without_the_class_is_refused(tmp_path):
-    write_web_set(tmp_path, LABELS, NAMES, ["a photo"])
-    with refused("'a photo' in", "zeroshot_classification_templates.txt must have one {c}"):
-        load(tmp_path)
-
-
 def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_path, tiny):
     write_web_set(tmp_path / "web", LABELS, NAMES, TEMPLATES)
     extract = ("extract", *TINY, "--noise", "none", "--dataset", "pets=web")
@@ -212,19 +223,3 @@ def test_the_library_datasets_lacks_or_is_a_folder_of_that_name(monkeypatch, spe
     monkeypatch.setattr(hub, "find_spec", {"datasets": spec}.get)
     with refused("pip install 'zsntta[datasets]'"):
         datasets.load_images("pets=hf:org/name:test", tmp_path)
-
-
-def test_labels_without_names_are_told_at_once_and_can_be_named(zsntta, tmp_path):
-    write_web_set(tmp_path / "web", LABELS, NAMES)
-    (tmp_path / "web" / "classnames.txt").rename(tmp_path / "names.txt")
-    extract = ("extract", *TINY, "--noise", "none", "--dataset", "pets=web")
-    assert "note: pets: its labels have no class names" in zsntta(*extract).stderr
-    result = zsntta(*extract, "--class-names", "names.txt", "--overwrite")
-    assert result.exit_code == 0, result.output
-    assert "have no class names" not in result.stderr
-    features = store.read(tmp_path / "features/tiny/pets.h5")
-    assert list(features.class_names) == NAMES
-    (tmp_path / "names.txt").write_text("a\nb\n")
-    result = zsntta(*extract, "--class-names", "names.txt", "--overwrite")
-    assert result.exit_code == 1
-    assert "names.txt has 2 lines and 'pets' 3 labels from 0" in result.stderr
