@@ -225,9 +225,10 @@ def extract_set(
     images = datasets.load_images(called, plan.data_root, plan.as_shown)
     if plan.class_names and called.says_where:
         images = with_class_names(images, plan.class_names)
-    name, prompts = images.name, plan.prompts
+    name, prompts, notes = images.name, plan.prompts, list(images.notes)
     extractor.reporter.note(f"note: {account(images)}")
-    notes = [*images.notes, *twins(images.class_names, images.folder_names)]
+    if called.says_where:
+        notes += twins(images.class_names, images.folder_names)
     if DEEP in images.reading:
         notes.insert(0, "images with more than 8 bits are reduced to 8.")
     if (images.labels >= 0).any() and not images.class_names:
