@@ -11,12 +11,17 @@ from zsntta_cli.encoders.batches import read_ahead
 BATCHES = np.split(np.arange(100), range(10, 100, 10))
 
 
-def test_results_are_in_order_however_long_each_takes():
+def test_results_are_in_order_however_long_each_takes_and_an_error_is_at_its_place():
     def slow(item):
         time.sleep(0.002 * (item % 3))
+        if item == 85:
+            raise ValueError("85")
         return item
 
-    assert [*read_ahead(slow, BATCHES, 4)] == [batch.tolist() for batch in BATCHES]
+    reading = read_ahead(slow, BATCHES, 4)
+    assert [next(reading) for _ in range(8)] == [batch.tolist() for batch in BATCHES[:8]]
+    with pytest.raises(ValueError, match="85"):
+        next(reading)
     assert [*read_ahead(slow, [], 4)] == []
 
 
@@ -31,15 +36,3 @@ def test_three_batches_are_read_ahead_and_none_once_nobody_wants_more():
     reading.close()
     assert threading.active_count() == before
     assert len(seen) == 40
-
-
-def test_an_error_comes_where_its_batch_does():
-    def fail(item):
-        if item == 25:
-            raise ValueError("25")
-        return item
-
-    reading = read_ahead(fail, BATCHES, 3)
-    assert [next(reading)[0], next(reading)[0]] == [0, 10]
-    with pytest.raises(ValueError, match="25"):
-        next(reading)

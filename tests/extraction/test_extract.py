@@ -16,7 +16,6 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.identity import is_level_known
-from zsntta_cli.cache.unfinished import Unfinished
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.settings.prompts import class_prompts
@@ -68,26 +67,29 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, sto
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 
-def test_a_file_of_other_images_is_kept(extractor):
-    path = extractor().dataset(glyphs(20)).path
+def test_what_an_interrupted_run_of_other_batches_made_is_made_again(extractor, stopping):
+    with stopping(5):
+        extractor().dataset(glyphs())
+    again = extractor(batch_size=16)
+    assert again.dataset(glyphs()).encoded == 70
+    assert "glyphs: starting over: an interrupted run had a different" in again.reporter.notes[0]
+
+
+def test_a_file_of_other_images_another_encoder_or_type_is_kept(extractor):
+    path, other = extractor().dataset(glyphs(20)).path, extractor()
     before = path.read_bytes()
+    other._request = {**other._request, "weights_sha256": "another"}
     changed = replace(glyphs(20), fingerprint="other pixels")
-    for images, said in ((glyphs(30), "images is 20, not 30"), (changed, "file names, sizes")):
-        with refused(f"is from a different set ({said}", "--overwrite replaces it"):
-            extractor().dataset(images)
+    for extracting, images, said in (
+        (extractor(), glyphs(30), "different set (images is 20, not 30): --overwrite replaces it"),
+        (extractor(), changed, "different set (file names, sizes"),
+        (other, glyphs(20), "different encoder"),
+        (extractor(store="float32"), glyphs(20), "set (type is float16, not float32): --overwrite"),
+    ):
+        with refused("is from a ", said):
+            extracting.dataset(images)
         assert path.read_bytes() == before
     assert extractor(overwrite=True).dataset(glyphs(30)).images == 30
-
-
-def test_a_file_of_another_encoder_or_type_is_kept(extractor):
-    path = extractor().dataset(glyphs(20)).path
-    before, other = path.read_bytes(), extractor()
-    other._request = {**other._request, "weights_sha256": "another"}
-    with refused("is from a different encoder"):
-        other.dataset(glyphs(20))
-    with refused("from a different set (type is float16, not float32)", "--overwrite replaces it"):
-        extractor(store="float32").dataset(glyphs(20))
-    assert path.read_bytes() == before
     assert extractor(store="float32", overwrite=True).dataset(glyphs(20)).encoded == 20
 
 
@@ -169,24 +171,6 @@ def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
     left = extractor().dataset(glyphs()).encoded
     assert left == (54 if room == 20_000 else 22), "two batches, or one keep, and what fitted"
     assert store.read(path).digest == store.read(whole.path).digest
-
-
-def test_rows_that_fill_are_cut_to_whole_ones_and_never_of_something_else(tmp_path):
-    file, rows = tmp_path / ".pets.rows", np.arange(24, dtype=np.float16).reshape(6, 4)
-
-    def begun(of="pets"):
-        return Unfinished(file, {"of": of}, 4, "float16")
-
-    begun().append(rows[:2])
-    with file.open("ab") as end:
-        end.write(b"half a row"[:5])
-    assert begun().done == 2
-    begun().fill([rows[2:4], rows[4:]], print)
-    np.testing.assert_array_equal(begun().rows, rows)
-    other = begun("cars")
-    assert (other.done, other.has_others) == (0, True)
-    other.append(rows[:1])
-    assert (begun("cars").done, begun().done) == (1, 0)
 
 
 def test_features_in_float32_are_the_encoders_to_the_bit_and_float16_are_them_rounded(

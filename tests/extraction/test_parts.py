@@ -179,13 +179,10 @@ def test_two_nodes_of_which_one_is_lost_make_the_same_set(extractor, pets, tmp_p
     assert store.read(path).digest == store.read(whole).digest
 
 
-def test_ray_needs_parts_and_to_be_installed(pets, tmp_path, monkeypatch):
-    job = job_of(pets, tmp_path)
-    with refused("parts is 0, must be 1 or more", error=SettingsError):
-        list(cluster.extract_on_ray(*job, 0))
+def test_without_ray_it_is_told_what_to_install(zsntta, monkeypatch):
     monkeypatch.setattr(connection, "find_spec", lambda name: None)
-    with refused("the engine ray needs Ray", "zsntta[ray]"):
-        list(cluster.extract_on_ray(*job, 2))
+    line = ("extract", "--dataset", "glyphs", *TINY, "--engine", "ray")
+    fails(zsntta(*line), "the engine ray needs Ray: pip install 'zsntta[ray]'", code=2)
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="Linux shows its sockets")

@@ -8,8 +8,9 @@ from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import folder_name
+from zsntta_cli.datasets import download
 from zsntta_cli.encoders import weights
-from zsntta_cli.errors import EncoderError
+from zsntta_cli.errors import DatasetError, EncoderError
 from zsntta_cli.extraction import extractor
 from zsntta_cli.paper.reproduction import runs_of_paper
 from zsntta_cli.paper.runs import Wishes, paper_extractions
@@ -110,6 +111,27 @@ def test_each_encoder_has_the_sets_of_its_tables(tmp_path):
     # every second of table 18's 20,000.
     assert dict(first.pools)["gaussian"] == 10_000
     assert dict(second.pools)["gaussian"] == 2_500
+
+
+def test_what_is_missing_is_told_before_anything_is_encoded(zsntta, tmp_path, tiny, monkeypatch):
+    def no_network(of, *_):
+        if of != PAPER_ENCODERS[0]:
+            raise (EncoderError if of in PAPER_ENCODERS else DatasetError)(f"no network: {of}")
+
+    monkeypatch.setattr(weights, "fetch", no_network)
+    monkeypatch.setattr(download, "fetch_lacking", no_network)
+    monkeypatch.setattr(extractor, "load_encoder", lambda *_: tiny)
+    pictures(tmp_path / "data" / "lsun", 5)
+    result = zsntta("extract", "--paper")
+    assert result.exit_code == 1
+    told = [line for line in result.stderr.splitlines() if "not extracted: " in line]
+    folders = [folder_name(choice) for choice in PAPER_ENCODERS]
+    assert [line.split(": ")[1] for line in told[:2]] == [f"all of {name}" for name in folders[1:]]
+    assert "not extracted: cifar10: " in result.stderr.partition("note: lsun: ")[0]
+    (tmp_path / "data" / "lsun").rename(tmp_path / "data" / "gone")
+    result = zsntta("paper", "10", "--extract", "--model", "RN50", "--pretrained", "none")
+    assert "not extracted: cifar10: " in result.stderr
+    assert not (tmp_path / "features" / "RN50-none").exists(), "noise into what?"
 
 
 def test_one_set_that_fails_ends_itself_and_unknown_names_all(zsntta, tmp_path):

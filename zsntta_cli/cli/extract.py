@@ -4,13 +4,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import DATA_ROOT, DRY_RUN, ModelOptions, Names, option
 from zsntta_cli.cli.values import data_sets, names
-from zsntta_cli.datasets.names import DATASET, SetName, noise_name, with_label
+from zsntta_cli.datasets.names import DATASET, SetName, with_label
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, first_line
 from zsntta_cli.settings import ENGINES, FEATURES, LOCAL, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.options import check_choice
@@ -191,8 +192,8 @@ def _extract_sets(
         with encoding.store, limited_to(None):
             photos = photo_classes(class_photos, encoding)[0]
     failed, sets = list[str](), list["Features"]()
-    is_one = len(plan.datasets) == 1
-    for extracted in extract(plan, choice, settings, reporter, None if is_one else failed):
+    goes_on = failed if len(plan.datasets) > 1 else None
+    for extracted in extract(plan, choice, settings, reporter, goes_on):
         say(summary(extracted))
         if class_photos and not sets:
             add_to_set(extracted.path, class_photos, photos)
@@ -278,30 +279,21 @@ def _extract_all(
     from zsntta_cli.cache.folder import feature_path, folder_name
     from zsntta_cli.encoders.weights import fetch, foreseen
     from zsntta_cli.extraction.extractor import summary
-    from zsntta_cli.extraction.plan import extract
+    from zsntta_cli.extraction.plan import extract, steps
 
     failed, ended = list[str](), set[EncoderChoice]()
-
-    def end(choice: EncoderChoice, error: Exception) -> None:
-        ended.add(choice)
-        failed.append(f"all of {folder_name(choice)}")
-        reporter.note(f"not extracted: {failed[-1]}: {first_line(error)}")
-
-    for choice, plan in plans.items():
-        names = [*plan.datasets, *(noise_name(noise) for noise, _ in plan.pools)]
-        paths = [feature_path(settings.features_dir, folder_name(choice), name) for name in names]
+    for has_weights, (choice, plan) in product((False, True), plans.items()):
+        folder, of_sets = folder_name(choice), list[str]()
+        paths = [feature_path(settings.features_dir, folder, name) for name, _ in steps(plan, ())]
         try:
-            if not all(path.exists() for path in paths) and foreseen(choice):
-                fetch(choice)
-        except EncoderError as error:
-            end(choice, error)
-    for choice, plan in plans.items():
-        of_sets = list[str]()
-        try:
-            if choice not in ended:
+            if has_weights and choice not in ended:
                 for extracted in extract(plan, choice, settings, reporter, of_sets):
                     say(summary(extracted))
+            elif not (has_weights or all(path.exists() for path in paths)) and foreseen(choice):
+                fetch(choice)
         except EncoderError as error:
-            end(choice, error)
-        failed += [f"{folder_name(choice)}/{name}" for name in of_sets]
+            ended.add(choice)
+            failed.append(f"all of {folder}")
+            reporter.note(f"not extracted: all of {folder}: {first_line(error)}")
+        failed += [f"{folder}/{name}" for name in of_sets]
     return failed

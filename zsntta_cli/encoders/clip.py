@@ -35,6 +35,8 @@ class Encoder:
 
         self.model = model = weights.model.eval().to(device)
         self.device, self._precision = device, choice.precision
+        is_cuda = device.type == "cuda"
+        self.gpu = torch.cuda.get_device_name(device) if is_cuda else None  # its name
         self.text = TextTower(model, weights.tokenize, device, choice.precision)
         self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
         # More convolutions than the one that cuts an image into patches. Measured on the CPU: 1.4
@@ -55,14 +57,6 @@ class Encoder:
         self.identity = _identity(choice, self, weights)
         slow = [_SLOW] if choice.precision == AMP and device.type == "cpu" else []
         self.notes = (*weights.notes, *slow)  # for who loads it
-
-    @property
-    def gpu(self) -> str | None:
-        """The name of the GPU that the encoder runs on, or None."""
-        import torch
-
-        is_cuda = self.device.type == "cuda"
-        return torch.cuda.get_device_name(self.device) if is_cuda else None
 
     def tell(self, note: Callable[[str], object]) -> None:
         """Pass its notes to `note`, now and whenever it truncates texts later."""

@@ -125,9 +125,10 @@ class Extractor:
             rows = part_rows(len(images), *part, self.settings.batch_size)
             chosen = pick_rows(images, np.array(rows))
         with self._writing(path):
-            if (there := self._there(path, images)) is not None:
-                return self._result(self._with_texts(there, templates))
-            return self._encode(path, DATASET, images, chosen, templates)
+            if (there := self._there(path, images)) is None:
+                return self._encode(path, DATASET, images, chosen, templates)
+            new = self._with_texts(there, templates)
+            return self._result(new if new is there else store.write(new))
 
     def noise(self, noise_type: str, count: int) -> Extracted:
         """Extract a pool of at least `count` noise images of the encoder's image size.
@@ -203,7 +204,7 @@ class Extractor:
             self.reporter.note(f"class names with the word lists' prompts: {names}")
         for file in lacking:
             with self._writing(file.path):
-                self._with_texts(store.read(file.path), prompts)
+                store.write(self._with_texts(store.read(file.path), prompts))
 
     def path(self, name: str) -> Path:
         """The feature file of a set."""
@@ -253,36 +254,31 @@ class Extractor:
         no_rows = np.empty((0, features.dim), features.image_features.dtype)
         return Extracted(replace(features, image_features=no_rows), encoded, seconds, skipped)
 
-    def _with_texts(self, there: Features, templates: Sequence[str]) -> Features:
-        """A set with class text features for each template; missing ones are added."""
-        missing = [template for template in templates if template not in there.texts]
-        lacks_generic = bool(templates) and there.generic is None
-        if not there.class_names or not (missing or lacks_generic):
-            return there
-        texts = self._texts(there.name, there.class_names, missing)
-        there = replace(there, texts={**there.texts, **texts})
-        if lacks_generic:
-            generic, source = self._generic
-            there = replace(there, generic=generic, generic_source=source)
-        return store.write(there)
+    def _with_texts(self, features: Features, templates: Sequence[str]) -> Features:
+        """A set with class text features for each template, and a generic text beside them.
 
-    def _texts(
-        self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
-    ) -> dict[str, Text]:
-        """The class text features by prompt; a prompt may combine many templates."""
-        texts = {}
-        for prompt in templates if class_names else ():
-            total = len(templates_of(prompt)) * len(class_names)
-            what = f"{set_name}, {short(prompt, 20)}"
-            with self.reporter.track(what, total, "prompts") as advance:
+        A template may combine several. What is there already is not made again.
+        """
+        names, texts = features.class_names, dict(features.texts)
+        missing = [template for template in templates if template not in texts]
+        lacks_generic = bool(templates) and features.generic is None
+        if not names or not (missing or lacks_generic):
+            return features
+        for prompt in missing:
+            what, total = f"{features.name}, {short(prompt, 20)}", len(templates_of(prompt))
+            with self.reporter.track(what, total * len(names), "prompts") as advance:
 
                 def encode(prompts: Sequence[str]) -> NDArray[np.float32]:
-                    features = self.encoder.encode_texts(prompts)
+                    encoded = self.encoder.encode_texts(prompts)
                     advance(len(prompts))
-                    return features
+                    return encoded
 
-                texts[prompt] = Text(prompt, prompt_features(encode, prompt, class_names))
-        return texts
+                texts[prompt] = Text(prompt, prompt_features(encode, prompt, names))
+        features = replace(features, texts=texts)
+        if lacks_generic:
+            generic, source = self._generic
+            features = replace(features, generic=generic, generic_source=source)
+        return features
 
     def _begun(
         self, path: Path, of: Mapping[str, Any], count: int, batch_size: int, dtype: str
@@ -329,16 +325,15 @@ class Extractor:
         readable = ~np.isnan(features[:, 0])
         if not readable.any() and len(chosen):
             raise DatasetError(f"no image of '{images.name}' could be read.")
-        texts = self._texts(images.name, images.class_names, templates)
-        generic, of_words = self._generic if texts else (None, "")
         skipped = tuple(compress(chosen.sample_ids, ~readable))
         source |= {**images.facts, **({SKIPPED: skipped} if skipped else {})}
         new = Features(
             path, kind, images.name, encoder.identity, source,
             features[readable] if skipped else features, chosen.labels[readable],
-            tuple(images.class_names), texts, generic, of_words,
+            tuple(images.class_names),
             machine=machine_facts(ENCODING, gpu=encoder.gpu, batch_size=size),
         )  # fmt: skip
+        new = self._with_texts(new, templates)
         new = store.write(new, list(compress(chosen.sample_ids, readable)))
         seconds, encoded = time.monotonic() - started, len(chosen) - done
         return self._result(new, encoded, seconds, skipped)
