@@ -119,7 +119,7 @@ def test_what_is_missing_is_told_before_anything_is_encoded(zsntta, tmp_path, ti
             raise (EncoderError if of in PAPER_ENCODERS else DatasetError)(f"no network: {of}")
 
     monkeypatch.setattr(weights, "fetch", no_network)
-    monkeypatch.setattr(download, "fetch_lacking", no_network)
+    monkeypatch.setattr(download, "fetch", no_network)
     monkeypatch.setattr(extractor, "load_encoder", lambda *_: tiny)
     pictures(tmp_path / "data" / "lsun", 5)
     result = zsntta("extract", "--paper")
