@@ -20,6 +20,7 @@ from zsntta_cli.methods.scores import Floats, blocks
 from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
+_LEVELS = np.append(GRID, np.nan)  # above the scores of each cell
 _BLOCK = 80  # queues at once: their cells take 128 KB, above which memory is new each time
 
 
@@ -79,21 +80,20 @@ class OnlineThreshold:
         cell = np.searchsorted(GRID, every, side="right")  # the number of grid values not above it
         # A split above a cell without scores equals the one before it, so it is never the first.
         used = np.flatnonzero(np.bincount(cell))
-        cell, grid = np.searchsorted(used, cell), np.append(GRID, np.nan)[used]
+        cell = np.searchsorted(used, cell)
         powers = [np.ones(len(every)), every, every * every][: 3 if is_unweighted else 2]
-        t = np.arange(count)
-        leaving = t + old - self.settings.queue  # the score that leaves as score t enters
-        is_full = leaving >= 0
+        units = np.rint(np.array(powers) * self.scale).astype(np.int64)
         # The sums in each cell by time, as whole numbers of units: exact.
         cells = np.zeros((len(powers), count + 1, len(used)), np.int64)
-        for power, sums in zip(powers, cells, strict=True):
-            units = np.rint(power * self.scale).astype(np.int64)
-            sums[0] = np.bincount(cell[:old], units[:old], len(used))
-            sums[t + 1, cell[old:]] += units[old:]
-            sums[t[is_full] + 1, cell[leaving[is_full]]] -= units[leaving[is_full]]
+        for of_scores, sums in zip(units, cells, strict=True):
+            sums[0] = np.bincount(cell[:old], of_scores[:old], len(used))
+        t, room = np.arange(1, count + 1), self.settings.queue - old  # until the first one leaves
+        cells[:, t, cell[old:]] += units[:, old:]
+        cells[:, t[room:], cell[: len(t[room:])]] -= units[:, : len(t[room:])]
         by_time = np.cumsum(cells, axis=1, out=cells)
         chosen = by_time[:, 1:] if len(ends) == count else by_time[:, ends]
-        below = np.cumsum(chosen, axis=2, out=chosen) / self.scale
+        # They stay in these units, a power of two, which changes no ratio and no order.
+        below = np.cumsum(chosen, axis=2, out=chosen).astype(np.float64)
         n0, s0, *q0 = below
         n1, s1, *q1 = below[:, :, -1:] - below
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -104,4 +104,4 @@ class OnlineThreshold:
         criterion[(n0 == 0) | (n1 == 0)] = np.inf
         best = criterion.argmin(axis=1)
         is_split = np.isfinite(criterion[np.arange(len(best)), best])
-        return np.where(is_split, grid[best], np.nan)
+        return np.where(is_split, _LEVELS[used[best]], np.nan)

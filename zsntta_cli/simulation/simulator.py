@@ -128,13 +128,13 @@ class Simulator:
         """
         run, id_set, files = sources.run, sources.id_set, sources.files
         model, frozen = id_set.model(run.prompt), list[ZeroShot]()
-        features = np.empty((len(stream), id_set.dim), np.float16)
+        types = [np.float32 if f.normalized else f.image_features.dtype for f in files.values()]
+        features = np.empty((len(stream), id_set.dim), np.result_type(*types))
         for kind, file in files.items():
             of_kind = stream.kind == kind
-            rows = file.image_features[stream.row[of_kind]]
-            rows = rows * _CLIP_NORM if file.normalized else rows
-            features = features.astype(np.result_type(features, rows), copy=False)
-            features[of_kind] = rows
+            features[of_kind] = file.image_features[stream.row[of_kind]]
+            if file.normalized:
+                features[of_kind] *= _CLIP_NORM
             frozen.append(self._zero_shot(run.encoder, run.prompt, id_set.name, file.name))
         items = StreamData(
             features, id_set.texts[run.prompt].features, float(model["logit_scale"]),
