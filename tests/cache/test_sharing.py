@@ -12,9 +12,9 @@ from made import refused
 from web_hub import REVISION, local_hub
 
 from zsntta_cli.cache import store
+from zsntta_cli.cache.sharing import pull, push
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
-from zsntta_cli.sharing import pull, push
 
 REPOSITORY = "someone/features"
 SETS = {"pets", "birds", "sky", "sand", "noise-gaussian", "words-nouns"}

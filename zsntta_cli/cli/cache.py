@@ -234,7 +234,7 @@ def push(
 
     [bold]zsntta cache push USER/REPO shapes[/bold]
     """
-    from zsntta_cli import sharing
+    from zsntta_cli.cache import sharing
 
     paths, commit = sharing.push(
         repository, features_dir, names or (), encoder, without_ids=without_ids, may=i_may
@@ -259,7 +259,7 @@ def pull(
 
     Every file is verified, and existing files are never replaced.
     """
-    from zsntta_cli import sharing
+    from zsntta_cli.cache import sharing
     from zsntta_cli.progress import ConsoleReporter
 
     note = ConsoleReporter().note

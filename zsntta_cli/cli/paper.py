@@ -146,10 +146,9 @@ def paper(
     """
     listed = list(TABLES.values()) if name is None else tables_with(name)
     tables, figures = ([], []) if listed else parse_names(name or "")
-    if everything and published:
-        raise SettingsError("--published shows the paper's numbers of named tables: omit --all.")
-    if everything and name is not None:
-        raise SettingsError(f"--all takes all tables: omit '{name}'.")
+    if everything and (published or name is not None):
+        other = "--published" if published else f"'{name}'"
+        raise SettingsError(f"--all measures all tables and figures: omit {other}.")
     if listed and not everything:
         own = "--format and --output" * (form not in (None, TABLE) or output is not None)
         if what := "--extract" * extract or "--published" * published or own:
@@ -163,10 +162,6 @@ def paper(
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
     written = TABLE if figures or everything else TableOutput(form, output).form or TABLE
     if published:
-        if encoder.given:
-            raise SettingsError(
-                "--published shows the paper's numbers: omit --model and other encoder options."
-            )
         _show_published(tables, figures, written, output)
         return
     wishes, keeping = rows.wishes(store.features_dir, encoder), store.keeping()

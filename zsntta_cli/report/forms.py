@@ -8,6 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,7 +121,7 @@ def _side_by_side(sheet: Sheet, room: int) -> "Iterator[tuple[Table, int]]":
     columns = list(zip(sheet.inner_heads, *sheet.rows, strict=True))
     labels, left, least = [], room - _EDGE, _EDGE  # of the room: for values, and for labels
     for texts in columns[: len(sheet.heads)]:
-        labels.append([Text(printable(text, kept="\n")) for text in texts])
+        labels.append([*map(Text, map(partial(printable, kept="\n"), texts))])
         length = max(map(len, texts))
         left -= length + _FRAME
         least += min(length, _LEAST_LABEL) + _FRAME
@@ -158,8 +159,10 @@ def _aligned(texts: Sequence[str]) -> "list[Text]":
 
     blank = "" if {Marked, Close}.isdisjoint(map(type, texts)) else " "
     signs: dict[type, str] = {Close: _CLOSE, Marked: ""}
-    marked = [text + signs.get(type(text), blank) for text in texts]
-    width, lines = max(map(len, marked)), []
+    marked, lines = list[str](), []
+    for text in texts:
+        marked.append(text + signs.get(type(text), blank))
+    width = max(map(len, marked))
     for text, whole in zip(texts, marked, strict=True):
         style = "bold" if isinstance(text, Best) else ""
         lines.append(Text(" " * (width - len(whole))).append(whole, style))

@@ -8,6 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,7 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
     what the tables show.
     """
     if not FORMS[form].of_rows:
-        sheets = [table_sheet(table, view) for table in frame.tables(records)]
+        sheets = map(partial(table_sheet, view=view), frame.tables(records))
         return in_form(form, sheets, to_file=to_file)
     from zsntta_cli.results import tidy
 
@@ -94,11 +95,12 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
     columns = [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
     if view.is_average_first and AVERAGE in columns:
         columns = [AVERAGE, *table.columns]
-    texts = _texts(table, columns, view)
-    heads = ("Noise" if name == "ratio" else frame.setting_name(name) for name in varying)
+    texts, heads = _texts(table, columns, view), ["Method", *map(frame.setting_name, varying)]
+    if "ratio" in varying:
+        heads[1 + varying.index("ratio")] = "Noise"
+    shown = [_NO_SET] if columns == [frame.CLEAN] else columns
     sheet = Sheet(
-        _title(table, varying), ["Method", *heads],
-        dict.fromkeys((name or _NO_SET for name in columns), tuple(view.shown)),
+        _title(table, varying), heads, dict.fromkeys(shown, tuple(view.shown)),
         caption=view.caption, reference=view.reference, command=view.command,
     )  # fmt: skip
     has_groups = len({*map(attrgetter("method"), table.rows)}) < len(table.rows)
@@ -108,9 +110,10 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
         records += row.records
         has_spread |= "±" in "".join(texts[row].get(AVERAGE, ()))
         name = label = view.labels.get(row.method, row.method)
-        if any(run.counts.get("noise") for run in row.records):
-            injected[str(row.settings["noise"])] = None
-            label = Marked(name + _INJECTED)
+        for run in row.records:
+            if run.counts.get("noise"):
+                injected[str(row.settings["noise"])] = None
+                label = Marked(name + _INJECTED)
         labels = [label, *map(frame.shown, varying, map(row.settings.get, varying))]
         sheet.add(labels, texts[row], has_groups and bool(last) and last != label)
         last = label
