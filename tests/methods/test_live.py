@@ -11,6 +11,7 @@ import towers
 from made import CONFIG, PROMPT
 from PIL import Image
 from streams import of_features
+from towers import decided, live_run
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
@@ -22,33 +23,11 @@ from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
-from zsntta_cli.simulation.runs import build_run
 
 VECTORS = released.load("live")
 NAMES = [str(name) for name in VECTORS["class_names"]]
 IMAGES, VIEWS = released.live_inputs()
 TRULY_CLEAN = VECTORS["targets"] >= 0
-
-
-def live_data(encoder, count, truly_clean=None):
-    return towers.of_inputs(encoder, IMAGES[:count], NAMES, truly_clean)
-
-
-def live_run(method, preset="official", **values):
-    return build_run(method, "", "shapes", None, PROMPT, preset, **values)
-
-
-@pytest.fixture
-def logits_seen(monkeypatch):
-    """All logits that decisions were made from."""
-    seen, original = [], base.zero_shot_scores
-
-    def scores(logits):
-        seen.append(logits.detach().clone())
-        return original(logits)
-
-    monkeypatch.setattr(base, "zero_shot_scores", scores)
-    return seen
 
 
 CASES = {
@@ -65,7 +44,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, monkeypatch):
+def test_decisions_and_logits_are_the_released_codes(case, clip, monkeypatch):
     # The vectors' learning rates amplify rounding (SGD's of 0.05 above all): oneDNN's sums are in
     # another order than those of the released run.
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
@@ -75,9 +54,10 @@ def test_decisions_and_logits_are_the_released_codes(case, clip, logits_seen, mo
     method = case.partition("-")[0]
     want = {name: VECTORS[f"{case}/{name}"] for name in ("logits", "class_index", "is_noise")}
     count = len(want["logits"])
-    data = live_data(clip, count, TRULY_CLEAN[:count] if case.endswith("gt") else None)
-    run = live_run(method, **CASES[case])
-    decisions = Decisions.joined(list(made.decisions(data, run)))
+    clean = TRULY_CLEAN[:count] if case.endswith("gt") else None
+    data = towers.of_inputs(clip, IMAGES[:count], NAMES, clean)
+    run, logits_seen = live_run(method, "official", **CASES[case]), towers.logits_seen(monkeypatch)
+    decisions = decided(data, run)
     assert np.array_equal(decisions.class_index, want["class_index"])
     assert np.array_equal(decisions.is_noise, want["is_noise"])
     # Float32 sums differ by processor and version of torch, and SGD's large steps carry that on:
@@ -144,7 +124,7 @@ SHORT = {
 @pytest.mark.parametrize("tower", ["clip", "tiny", "resnet-towers"])  # a ViT, timm's, a ResNet
 def test_norms_alone_change_and_the_encoder_is_left_as_it_came(method, tower, request, encoders):
     encoder = encoders[tower] if tower in encoders else request.getfixturevalue(tower)
-    data, run = picture_data(encoder, 32), live_run(method, "paper", **SHORT[method])
+    data, run = picture_data(encoder, 32), live_run(method, **SHORT[method])
     before, changed = bits(encoder), set()
     steps = made.decisions(data, run)
     next(steps)
@@ -167,8 +147,8 @@ def test_norms_alone_change_and_the_encoder_is_left_as_it_came(method, tower, re
 
 def test_adand_with_tent_decides_on_noise_as_adand_does(tiny):
     data = picture_data(tiny, 48)
-    run = live_run("adand+tent", "paper", **SHORT["adand+tent"])
-    joined = Decisions.joined(list(made.decisions(data, run)))
+    run = live_run("adand+tent", **SHORT["adand+tent"])
+    joined = decided(data, run)
     alone = adand.AdaND(data.stream, run.options, run.threshold).push(data.stream)
     assert np.array_equal(joined.is_noise, alone.is_noise)
     assert np.array_equal(joined.id_score, alone.id_score)
@@ -180,7 +160,7 @@ def test_adand_with_tent_decides_on_noise_as_adand_does(tiny):
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_weights_in_half_precision_are_refused(precision):
     encoder = load_encoder(EncoderChoice("tiny", precision=precision), "cpu")
-    steps = made.decisions(picture_data(encoder, 4), live_run("tent", "paper", **SHORT["tent"]))
+    steps = made.decisions(picture_data(encoder, 4), live_run("tent", **SHORT["tent"]))
     with pytest.raises(EncoderError, match=f"are {precision}: extract the sets with --precision"):
         next(steps)
 
@@ -194,11 +174,8 @@ def test_on_a_gpu(precision, weights):
         reference = load_encoder(EncoderChoice("clip-gpu", weights), "cpu")
     before = bits(encoder)
     for method, values in SHORT.items():
-        run = live_run(method, "paper", **values)
-        found, expected = (
-            Decisions.joined(list(made.decisions(picture_data(e, 32), run)))
-            for e in (encoder, reference)
-        )
+        run = live_run(method, **values)
+        found, expected = (decided(picture_data(e, 32), run) for e in (encoder, reference))
         tolerance = 1e-3 if precision == "fp32" else 0.1
         np.testing.assert_allclose(found.id_score, expected.id_score, atol=tolerance)
         assert_same_bits(before, bits(encoder))
@@ -225,7 +202,7 @@ def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):
 
 def test_tpt_keeps_the_cached_answer_of_what_it_filters_out(tiny, monkeypatch):
     data = picture_data(tiny, 24)
-    run = live_run("tpt", "paper", views=4)
+    run = live_run("tpt", views=4)
     chosen = np.flatnonzero(tpt_chosen(data, run))
     assert 0 < len(chosen) < 24
     assert not data.stream.injected[chosen].any()
@@ -234,7 +211,7 @@ def test_tpt_keeps_the_cached_answer_of_what_it_filters_out(tiny, monkeypatch):
     monkeypatch.setattr(
         type(tiny), "image_features", lambda s, b: encoded.append(len(b)) or original(s, b)
     )
-    decisions = Decisions.joined(list(made.decisions(data, run)))
+    decisions = decided(data, run)
     assert encoded == [3] * len(chosen)  # view 0 is in the cache
     rest = np.setdiff1d(np.arange(24), chosen)
     assert np.array_equal(decisions.class_index[rest], data.stream.class_index[rest])

@@ -1,18 +1,14 @@
 """The released code's decisions and logits of Tent and SoTTA: a ResNet, a ViT of 24 blocks."""
 
-import made
 import numpy as np
 import pytest
 import released
 import torch
 import towers
-from made import CONFIG, PROMPT
+from made import CONFIG
 
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live import base
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.runs import build_run
 
 VECTORS = released.load("live-towers")
 NAMES = [str(name) for name in VECTORS["class_names"]]
@@ -66,10 +62,7 @@ def case_run(name, case):
     values = {"batch_size": 32}
     if method == "sotta":
         values = {"memory": 512, "confidence": float(VECTORS[f"{name}/{case}/confidence"])}
-    return build_run(
-        method, "", "shapes", None, PROMPT, "official",
-        learning_rate=1e-3, pipeline=pipeline, **values,
-    )  # fmt: skip
+    return towers.live_run(method, "official", learning_rate=1e-3, pipeline=pipeline, **values)
 
 
 @pytest.mark.parametrize(
@@ -77,16 +70,12 @@ def case_run(name, case):
 )
 def test_decisions_and_logits_are_the_released_codes(case, tower, monkeypatch):
     name, encoder, images, truly_clean = tower
-    method, seen = case.partition("-")[0], []
+    method, seen = case.partition("-")[0], towers.logits_seen(monkeypatch)
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)  # as in the released run
-    scores = base.zero_shot_scores
-    monkeypatch.setattr(
-        base, "zero_shot_scores", lambda z: seen.append(z.detach().clone()) or scores(z)
-    )
     logits = VECTORS[f"{name}/{case}/logits"]
     clean = truly_clean[: len(logits)] if case.endswith("gt") else None
     data = towers.of_inputs(encoder, images[: len(logits)], NAMES, clean, kind=Ready)
-    found = Decisions.joined(list(made.decisions(data, case_run(name, case))))
+    found = towers.decided(data, case_run(name, case))
     assert np.array_equal(found.class_index, VECTORS[f"{name}/{case}/class_index"])
     assert np.array_equal(found.is_noise, VECTORS[f"{name}/{case}/is_noise"])
     np.testing.assert_allclose(torch.cat(seen), logits, atol=LOGITS_WITHIN[name, method])

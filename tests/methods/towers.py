@@ -1,19 +1,18 @@
 """Small random towers, and live streams on them whose encoder input is there already."""
 
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 import open_clip.factory
 import torch
 from made import PROMPT
-from streams import assert_same, of_features
+from streams import of_features
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.live import base
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run
@@ -23,7 +22,6 @@ RESNET = {"layers": [1, 1, 1, 1], "width": 8, "image_size": 64, "patch_size": No
 VIT = {"image_size": 16, "layers": 24, "width": 16, "head_width": 16, "patch_size": 8}
 SHALLOW = {**VIT, "layers": 3}
 TOWERS = {"resnet-towers": RESNET, "vit-towers": VIT, "shallow-towers": SHALLOW}
-COUNT = 96
 
 
 @contextmanager
@@ -48,32 +46,17 @@ class Ready(LiveData):
     """A stream whose encoder input is there already: `inputs` of the encoder."""
 
     def batches(self, batches):
-        for items in batches:
-            self.encoder.batch_sizes.append(len(items))
-            yield items, self.encoder.inputs[items]
+        return ((items, self.encoder.inputs[items]) for items in batches)
 
 
 def of_inputs(encoder, inputs, names, truly_clean=None, scale=None, kind=Ready):
     """A stream of inputs of an encoder, of classes of which it embeds the names."""
-    encoder.inputs, encoder.batch_sizes = inputs, []
+    encoder.inputs = inputs
     features = encoder.encode_images(inputs).astype(np.float32)
     text = encoder.encode_texts(class_prompts(PROMPT, names))
     scale = encoder.identity["logit_scale"] if scale is None else scale
     return kind(of_features(features, text, scale), encoder, None, names, PROMPT,
                 truly_clean=truly_clean)  # fmt: skip
-
-
-def live_data(encoder, pipeline="normal", count=COUNT, injected=False):
-    """Noise of another mean for each class; every third item injected where that is asked for."""
-    generator = np.random.default_rng(0)
-    shape = (count, 3, encoder.image_size, encoder.image_size)
-    images = generator.normal(size=shape) + 3 * generator.normal(size=(count, 3, 1, 1))
-    encoder.inputs, encoder.batch_sizes = torch.from_numpy(images.astype(np.float32)), []
-    features = encoder.encode_images(encoder.inputs)
-    text = unit(generator.normal(size=(4, features.shape[1])))
-    stream = of_features(features, text, 15.0, np.arange(count) % 3 == 2 if injected else None)
-    clean = np.arange(count) % 2 == 0 if pipeline == "gt" else None
-    return Ready(stream, encoder, None, list("abcd"), "a {}.", truly_clean=clean)
 
 
 def noisy_crops(data, items, *_):
@@ -82,10 +65,13 @@ def noisy_crops(data, items, *_):
     return ((i, (data.encoder.inputs + noise)[i : i + 1]) for i in items.tolist())
 
 
-def of_items(data, items, classes=None):
-    """The same stream of some of its items, and of the first so many classes."""
-    text = data.stream.text_features[:classes]
-    return replace(data, stream=replace(data.stream, text_features=text).part(items))
+def logits_seen(monkeypatch):
+    """All logits that decisions will be made from."""
+    seen, scores = [], base.zero_shot_scores
+    monkeypatch.setattr(
+        base, "zero_shot_scores", lambda z: seen.append(z.detach().clone()) or scores(z)
+    )
+    return seen
 
 
 def decided(data, run):
@@ -94,13 +80,3 @@ def decided(data, run):
 
 def live_run(method, preset="paper", **values):
     return build_run(method, "", "shapes", None, "a photo of a {}.", preset, **values)
-
-
-def assert_later_items_change_nothing(encoder, data, run, now):
-    """Nor whether there are any."""
-    whole = decided(data, run)
-    assert_same(decided(of_items(data, slice(now)), run), whole.part(slice(now)))
-    encoder.inputs[now:] = torch.randn(encoder.inputs[now:].shape, generator=torch.manual_seed(2))
-    other = decided(data, run)
-    assert_same(other.part(slice(now)), whole.part(slice(now)))
-    assert not np.array_equal(other.id_score[now:], whole.id_score[now:])

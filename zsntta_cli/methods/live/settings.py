@@ -52,9 +52,7 @@ class ByProbability(Live):
 class Tent(ByProbability):
     """Tent, arXiv 2006.10726: normalisation layers are adapted by the entropy of each batch."""
 
-    @dataclass(frozen=True)
-    class Settings(BatchSettings, PipelineSettings):
-        pass
+    class Settings(BatchSettings, PipelineSettings): ...
 
     place = "tent"
     imagenet = _SGD
@@ -65,7 +63,6 @@ class Tent(ByProbability):
 class SoTTA(ByProbability):
     """SoTTA, arXiv 2310.10074: sharpness-aware entropy steps on a memory of confident samples."""
 
-    @dataclass(frozen=True)
     class Settings(PipelineSettings):
         memory: int = count(64, "Number of samples in the memory, balanced by pseudo-class.")
         # appendix
@@ -96,7 +93,6 @@ class SoTTA(ByProbability):
 class TPT(ByProbability):
     """TPT, arXiv 2209.07511: the prompt is tuned on views of each sample, then reset."""
 
-    @dataclass(frozen=True)
     class Settings(PipelineSettings):
         views: int = count(64, "Number of views of an image: itself and augmented ones.")
         keep: float = part(0.1, "Share of the views that are used, the most confident ones.")
@@ -119,7 +115,6 @@ class TPT(ByProbability):
 class ROSITA(Live):
     """ROSITA, arXiv 2406.00481: one step for each sure image, by its class and its neighbours."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         learning_rate: float = positive(1e-3, _RATE)  # SGD
         rosita_neighbours: int = count(
@@ -139,7 +134,6 @@ class ROSITA(Live):
 class UniEnt(ByProbability):
     """UniEnt, arXiv 2404.06065: a mixture splits a batch; ID entropy falls, OOD entropy rises."""
 
-    @dataclass(frozen=True)
     class Settings(BatchSettings):
         unient_marginal: float = amount(0.5, "Weight of the entropy of the mean prediction.")
         unient_ood: float = amount(0.5, "Weight of the entropy of the items that are called OOD.")
@@ -156,7 +150,6 @@ class UniEnt(ByProbability):
 class OSTTA(ByProbability):
     """OSTTA, arXiv 2308.06879: entropy is lowered where the adapted model is more confident."""
 
-    @dataclass(frozen=True)
     class Settings(BatchSettings):
         ostta_marginal: float = amount(0.5, "Weight of the entropy of the mean prediction.")
 
@@ -169,7 +162,6 @@ class OSTTA(ByProbability):
 class AdaNDTent(Live):
     """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
 
-    @dataclass(frozen=True)
     class Settings(AdaND.Settings):
         tent_batch_size: int = count(64, "Number of samples of the stream in a step of Tent.")
         optimizer: str = _OPTIMIZER
