@@ -4,14 +4,11 @@ import csv
 import io
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
-from feature_files import write_features
-from made import PROMPT
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.store import Text
-from zsntta_cli.datasets.names import WORDS
 from zsntta_cli.methods import METHODS
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -69,58 +66,37 @@ def test_without_words_and_without_noise_fewer_are_left(here):
     assert methods_of(here(*ALL, "--noise", "none", "--format", "csv")) == singles()
 
 
-def write_words(folder, name):
-    nouns = store.read(folder / "words-nouns.h5")
-    write_features(
-        folder / f"words-{name}.h5", kind=WORDS, name=f"words-{name}", encoder=nouns.identity,
-        source={}, blocks=[nouns.image_features], labels=nouns.labels, sample_ids=[],
-        class_names=nouns.class_names, texts=[Text(PROMPT, nouns.texts[PROMPT].features)],
-    )  # fmt: skip
-
-
 def test_of_several_word_lists_one_is_to_be_named(here):
-    write_words(here.folder, "verbs")
+    nouns = store.read(here.folder / "words-nouns.h5")
+    store.write(replace(nouns, path=here.folder / "words-verbs.h5", name="words-verbs"), [])
     result = here(*ALL, "--format", "csv")
     assert methods_of(result) == singles()
     assert "(needs a word list)" in result.stderr
     named = here(*ALL, "--set", "words=verbs", "--format", "json")
     assert named.exit_code == 0, named.stderr
-    assert {
-        record["settings"]["options"]["words"] for record in json.loads(named.stdout)
-        if record["settings"]["method"] in BY_WORDS
-    } == {"verbs"}  # fmt: skip
+    runs = [record["settings"] for record in json.loads(named.stdout)]
+    assert {run["options"]["words"] for run in runs if run["method"] in BY_WORDS} == {"verbs"}
 
 
 # Many runs, and Ctrl-C.
 
 
-@pytest.fixture
-def stopped(monkeypatch):
-    """Let Ctrl-C come before some run."""
+def test_what_is_finished_is_shown_at_ctrl_c(simulate, monkeypatch, tmp_path):
+    plain, runs = Simulator.replay, []
 
-    def at(number):
-        plain, runs = Simulator.replay, []
+    def stopped(self, run, analyse=False):
+        runs.append(run)
+        if len(runs) == 5:
+            raise KeyboardInterrupt
+        return plain(self, run, analyse)
 
-        def replay(self, run, analyse=False):
-            runs.append(run)
-            if len(runs) == number:
-                raise KeyboardInterrupt
-            return plain(self, run, analyse)
-
-        monkeypatch.setattr(Simulator, "replay", replay)
-        return lambda: monkeypatch.setattr(Simulator, "replay", plain)
-
-    return at
-
-
-def test_what_is_finished_is_shown_at_ctrl_c(simulate, stopped, tmp_path):
-    go_on = stopped(5)
-    result = simulate(*ALL, "--format", "csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(Simulator, "replay", stopped)
+        result = simulate(*ALL, "--format", "csv")
     assert result.exit_code == 130
     assert result.stderr.endswith("finished work is kept; run the same command to resume.\n")
     finished = [row["method"] for row in csv.DictReader(io.StringIO(result.stdout))]
     assert finished == [name for name in METHODS if name in singles() | BY_WORDS][:4]
-    go_on()
     again = simulate(*ALL, "--output", "all.csv")
     assert again.exit_code == 0, again.output
     assert f"4 of {len(singles() | BY_WORDS)} runs were already kept" in again.stderr

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made import own_method
 
+import zsntta_cli
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
@@ -57,60 +58,41 @@ CHEATS = [
 ]
 
 
-def results(name, **values):
-    return {result.check: result for result in check_method(name, **values)}
+def checked(method, **line):
+    """The results by check, of a method in METHODS or of what one of one's own runs."""
+    method = method if isinstance(method, str) else own_method(method, PlainSettings, **line)
+    return {result.check: result for result in check_method(method)}
 
 
 def failing(found):
     return {check for check, result in found.items() if result.outcome == FAILED}
 
 
-@pytest.fixture
-def register(monkeypatch):
-    def add(run, settings=PlainSettings, **line):
-        monkeypatch.setitem(METHODS, "mine", own_method(run, settings, **line))
-        return results("mine")
-
-    return add
-
-
-def test_an_honest_method_of_ones_own_holds(register):
-    assert failing(register(plain)) == set()
-
-
-@pytest.mark.parametrize(("cheat", "check"), CHEATS, ids=[cheat.__name__ for cheat, _ in CHEATS])
-def test_who_cheats_is_caught(register, cheat, check):
-    assert check in failing(register(cheat))
-
-
-def test_what_differs_first_is_named(register):
-    found = register(by_the_mean_of_all)["another future"].evidence
-    assert found.startswith("if the items from 1 on resemble no class: item 0: ")
-    assert "became" in found
-    assert register(raises)["two runs"].evidence == "it raised IndexError: list index out of range"
-
-
-def test_offline_is_not_asked_for_the_future_and_all_else(register):
-    found = register(by_the_mean_of_all, offline=True)
-    assert found["another future"].outcome == NOT_RUN
-    assert "offline" in found["another future"].evidence
-    assert failing(found) == set()
-
-
-def test_live_methods_are_said_not_to_be_run():
-    found = results("tent")
-    assert {result.outcome for result in found.values()} == {NOT_RUN}
-    assert "live" in found["two runs"].evidence
-
-
-def test_a_class_is_checked_as_it_is_and_the_list_of_methods_stays():
-    import zsntta_cli
-
+def test_an_honest_method_of_ones_own_holds_and_the_list_of_methods_stays():
     before = {**METHODS.data}
-    honest, peeking = (own_method(run, PlainSettings) for run in (plain, by_the_next_item))
-    assert {result.outcome for result in zsntta_cli.check_method(honest)} == {HELD}
-    found = {result.check: result for result in zsntta_cli.check_method(peeking)}
-    assert failing(found) == {"another future"}
+    assert {result.outcome for result in checked(plain).values()} == {HELD}
     assert METHODS.data == before
     with pytest.raises(SettingsError, match="is not a Method"):
         zsntta_cli.check_method(PlainSettings)
+
+
+@pytest.mark.parametrize(("cheat", "check"), CHEATS, ids=[cheat.__name__ for cheat, _ in CHEATS])
+def test_who_cheats_is_caught(cheat, check):
+    assert check in failing(checked(cheat))
+
+
+def test_what_differs_first_is_named():
+    found = checked(by_the_mean_of_all)["another future"].evidence
+    assert found.startswith("if the items from 1 on resemble no class: item 0: ")
+    assert "became" in found
+    assert checked(raises)["two runs"].evidence == "it raised IndexError: list index out of range"
+
+
+def test_offline_is_not_asked_for_the_future_and_live_for_nothing():
+    found = checked(by_the_mean_of_all, offline=True)
+    assert found["another future"].outcome == NOT_RUN
+    assert "offline" in found["another future"].evidence
+    assert failing(found) == set()
+    found = checked("tent")
+    assert {result.outcome for result in found.values()} == {NOT_RUN}
+    assert "live" in found["two runs"].evidence
