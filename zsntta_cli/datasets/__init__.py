@@ -1,7 +1,6 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +8,15 @@ from typing import TYPE_CHECKING
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry, Reader
 from zsntta_cli.datasets.names import DATASET, HF, SetName
-from zsntta_cli.errors import DatasetError, ZsnttaError, first_line, first_of, near, short
+from zsntta_cli.errors import (
+    DatasetError,
+    SettingsError,
+    StoreError,
+    first_line,
+    first_of,
+    near,
+    short,
+)
 from zsntta_cli.progress import ConsoleReporter
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
@@ -143,22 +150,32 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
 def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
     """Read a known set; what comes alone and at once is fetched, if it is not there.
 
+    A note tells of a file that is read where it is, and is not the published one.
+
     Raises:
-        DatasetError: it is not there, or not whole: what was expected where, what is there, and
-            where to get it.
+        DatasetError: it is not there, or not whole.
     """
     if not isinstance(entry.read, Reader) or not entry.layout:
         return entry.read(str(name), root)
+    from zsntta_cli.datasets import download
+
+    reporter = ConsoleReporter()
+    lacks = any(not (root / (file.unpacks or file.file)).exists() for file in entry.files)
     try:
-        if entry.downloads and not any((root / place).exists() for place in entry.places):
-            _fetch_lacking(name.base, entry, root)
+        if entry.downloads and lacks and not any((root / place).exists() for place in entry.places):
+            for line in download.fetch(name.base, entry, root, reporter):
+                reporter.note(f"{name.base}: {line}")
         images = entry.read(str(name), root)
-        return replace(images, notes=[*images.notes, *_differing(entry, root)])
-    except (MemoryError, ImportError):
+        notes = list(images.notes)
+        for file in entry.files:
+            path = root / file.file
+            if file.checksum and not file.unpacks and entry.place(root) == path:
+                facts, is_published = download.checked(path, file.checksum, reporter)
+                notes += [] if is_published else [f"{path} {facts}"]
+        return replace(images, notes=notes)
+    except (MemoryError, ImportError, SettingsError, StoreError):
         raise
     except Exception as error:  # scipy, torchvision and json raise what they like
-        if isinstance(error, ZsnttaError) and not isinstance(error, DatasetError):
-            raise
         reason = (str(error) if isinstance(error, DatasetError) else first_line(error)).rstrip(".")
         if isinstance(error, NotImplementedError) and "7.3" in reason:  # of scipy's loadmat
             reason = "a .mat file of MATLAB 7.3: save it again with -v7"
@@ -174,25 +191,3 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
             f"{fetching or 'download it from '}{entry.home}, or choose another folder with "
             f"--data-root"
         ) from error
-
-
-def _fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
-    if all((root / (file.unpacks or file.file)).exists() for file in entry.files):
-        return
-    from zsntta_cli.datasets import download
-
-    reporter = ConsoleReporter()
-    for line in download.fetch(name, entry, root, reporter):
-        reporter.note(f"{name}: {line}")
-
-
-def _differing(entry: DatasetEntry, root: Path) -> Iterator[str]:
-    """What to say of a file that is read where it lies, and is not the published one."""
-    from zsntta_cli.datasets import download
-
-    for file in entry.files:
-        path = root / file.file
-        if file.checksum and not file.unpacks and entry.place(root) == path:
-            facts, is_published = download.checked(path, file.checksum, ConsoleReporter())
-            if not is_published:
-                yield f"{path} {facts}"

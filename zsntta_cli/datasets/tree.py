@@ -91,9 +91,9 @@ class LeftOut:
 
     def words(self) -> str:
         """What was skipped, `4 .mp4, 2 hidden`, as the end of a sentence; empty if nothing was."""
-        most = sorted(self.kinds.items(), key=lambda pair: (-pair[1], pair[0]))[:_KINDS]
-        words = [f"{count:,} {kind}" for kind, count in most]
-        if more := self.files - sum(count for _, count in most):
+        kinds = sorted(self.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
+        words = [f"{count:,} {kind}" for kind, count in kinds[:_KINDS]]
+        if more := sum(count for _, count in kinds[_KINDS:]):
             words.append(f"{more:,} others")
         if self.folders:
             names = first_of(sorted({folder.name for folder in self.folders}))
