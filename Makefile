@@ -18,7 +18,7 @@ QUICK := settings/test_settings.py datasets/test_word_lists.py encoders/test_wei
   methods/test_settings_of_methods.py \
   methods/test_tda.py methods/test_cull.py methods/test_recorded.py \
   simulation/test_metrics.py simulation/test_stream.py results/test_frame.py \
-  results/test_compare.py results/test_record_store.py report/test_report.py \
+  results/test_means.py results/test_record_store.py report/test_report.py \
   report/test_figures.py report/review/test_ordering.py detection/test_names.py \
   detection/test_verdicts.py paper/test_tables.py paper/test_paper_figures.py cli/test_said.py
 

@@ -11,7 +11,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.compare import Number, compare, explained
 from zsntta_cli.paper.runs import Wishes, cells, runs_of
 from zsntta_cli.paper.tables import AVERAGE, TABLES, Place, Printed
-from zsntta_cli.results.compare import fold
+from zsntta_cli.results.frame import fold
 from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import OTHER_IMAGES, RunNote
 from zsntta_cli.simulation.record import Record
@@ -116,7 +116,7 @@ def test_means_of_sets_by_seed_and_both_spreads():
     lacking = number_at(cell, "acc_h", records[:-2])
     assert lacking.measured.lacks.startswith("3 of 4 sets")
     assert math.isnan(lacking.difference)
-    assert not number_at(cell, "acc_h", []).is_measured
+    assert number_at(cell, "acc_h", []).measured is None
 
 
 def test_a_lead_is_the_difference_of_the_same_sets_and_seeds_or_none():

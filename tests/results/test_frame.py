@@ -5,7 +5,8 @@ from kept import kept_run, run_of
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figures import usual
-from zsntta_cli.results import compare, frame
+from zsntta_cli.results import frame
+from zsntta_cli.results.selection import chosen
 
 
 def rows(*kept):
@@ -75,7 +76,7 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
     assert (value.mean, [*value.by_seed], value.is_whole) == (0.7, [1], False)
     assert row.by_seed("digits", "acc_s") == {0: 0.6}
     assert row.value("digits", "acc_s").is_whole
-    assert row.value("textures", "acc_s") == compare.NOTHING
+    assert row.value("textures", "acc_s") == frame.NOTHING
     assert row.average(("glyphs", "digits"), "acc_s").lacks == "1 of 2 sets (digits)"
 
 
@@ -120,10 +121,10 @@ def test_tables_and_their_rows_have_one_order():
 def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
     runs = [run_of("adand", ratio=r, seed=s) for r in (0.0, 0.25) for s in (0, 1)]
     runs += [run_of("zs-clip", ood_set="textures")]
-    assert frame.chosen(runs, {"method": ["adand"], "seed": [1]}) == [runs[1], runs[3]]
-    assert frame.chosen(runs, {"ood": ["glyphs"]}) == runs[:4]
-    assert frame.chosen(runs, {"warmup": ["10"]}) == runs[:4]
-    assert frame.chosen(runs, {"fixed": ["adaptive"]}) == runs
+    assert chosen(runs, {"method": ["adand"], "seed": [1]}) == [runs[1], runs[3]]
+    assert chosen(runs, {"ood": ["glyphs"]}) == runs[:4]
+    assert chosen(runs, {"warmup": ["10"]}) == runs[:4]
+    assert chosen(runs, {"fixed": ["adaptive"]}) == runs
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
 def test_where_nothing_fits_the_error_says_what_is_there(filters, message):
     runs = [run_of("adand", ratio=0.0), run_of("adand", ratio=0.25, seed=2)]
     with pytest.raises(SettingsError, match=message):
-        frame.chosen(runs, filters)
+        chosen(runs, filters)
 
 
 def test_unasked_a_plot_has_the_papers_ratio_and_adaptive_thresholds():

@@ -36,8 +36,8 @@ def run(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.tables import render
     from zsntta_cli.results.experiment import read_experiment
-    from zsntta_cli.results.frame import chosen
     from zsntta_cli.results.runner import Runner
+    from zsntta_cli.results.selection import chosen
     from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.notes import notes_before
 
@@ -92,7 +92,7 @@ def _checked(experiment: "Experiment") -> "list[tuple[TableOutput, View]]":
         SettingsError: an unknown format, report, kind of figure, metric or ending.
     """
     from zsntta_cli.report.tables import View
-    from zsntta_cli.results.compare import SEEDS, SETS
+    from zsntta_cli.results.frame import SEEDS, SETS
     from zsntta_cli.simulation.metrics import METRICS, REPORTS
 
     tables = []

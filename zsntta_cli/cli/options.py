@@ -35,7 +35,7 @@ from zsntta_cli.settings.options import check, check_choice, option_name, value_
 from zsntta_cli.simulation.runs import declared, no_setting, setting_names
 
 if TYPE_CHECKING:
-    from zsntta_cli.results.frame import Filters
+    from zsntta_cli.results.selection import Filters
     from zsntta_cli.results.store import Keeping, RecordStore
     from zsntta_cli.simulation.record import Record
 

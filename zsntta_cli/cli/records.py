@@ -40,7 +40,7 @@ KEYS = argument(None, "First digits of the runs' keys. [all]", metavar="KEY")
 
 def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]":
     """Those of some runs, by key, that are wanted; a note says which names none of them has."""
-    from zsntta_cli.results.frame import value_of
+    from zsntta_cli.results.selection import value_of
 
     found = dict(runs)
     for name, values in wanted.filters(runs.values()).items():

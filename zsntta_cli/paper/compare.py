@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli.paper.runs import Cell
 from zsntta_cli.paper.tables import AVERAGE, LEAD, NOTHING_PRINTED, Printed
-from zsntta_cli.results.compare import NOTHING, SETS, Value, average
 
 if TYPE_CHECKING:
+    from zsntta_cli.results.frame import Value
     from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -27,19 +27,19 @@ class Number:
     cell: Cell
     metric: str
     printed: Printed = NOTHING_PRINTED
-    measured: Value = NOTHING  # its ± is the deviation over seeds
+    measured: "Value | None" = None  # its ± is the deviation over seeds
     sets_std: float = math.nan  # the mean of the sets' deviations, which the paper prints as ±
     records: "Sequence[Record]" = ()  # of the cell
 
     @property
-    def is_measured(self) -> bool:
-        """Whether there is a measured value: an average that lacks a set has none."""
-        return not math.isnan(self.measured.mean)
+    def mean(self) -> float:
+        """The measured value; nan also of an average that lacks a set."""
+        return self.measured.mean if self.measured else math.nan
 
     @property
     def difference(self) -> float:
         """The measured minus the printed value."""
-        return self.measured.mean - self.printed.value
+        return self.mean - self.printed.value
 
     @property
     def is_of_other_images(self) -> bool:
@@ -52,7 +52,7 @@ class Number:
 
         The ± that the paper prints of an average is not the average's, so that is left out.
         """
-        if math.isnan(self.difference):
+        if not self.measured or math.isnan(self.difference):
             return math.nan
         theirs = math.nan if self.cell.place.ood_set == AVERAGE else self.printed.std
         ours, seeds = self.measured.std, len(self.measured.by_seed)
@@ -104,11 +104,12 @@ def compare(every: Iterable[Cell], records: "Mapping[RunSettings, Record]") -> l
                     if run in records and other in records:
                         lead = 0.0 if base is streams else 100 * records[other].metric(name)
                         by_seed[run.stream.seed] = 100 * records[run].metric(name) - lead
+            measured, sets_std = None, math.nan
             if any(by_set.values()):
+                from zsntta_cli.results.frame import SETS, average  # it imports NumPy
+
                 measured, sets_std = average(by_set), average(by_set, SETS).std
-                numbers.append(Number(cell, metric, printed, measured, sets_std, used))
-            else:
-                numbers.append(Number(cell, metric, printed, records=used))
+            numbers.append(Number(cell, metric, printed, measured, sets_std, used))
     return numbers
 
 
@@ -116,7 +117,7 @@ def counts(numbers: Iterable[Number]) -> str:
     """Say how many numbers are measured, compared and marked."""
     measured = printed = compared = beyond = 0
     for number in numbers:
-        measured += number.is_measured
+        measured += not math.isnan(number.mean)
         printed += number.printed.is_there
         compared += not math.isnan(number.difference)
         beyond += number.is_beyond

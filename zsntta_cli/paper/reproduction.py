@@ -5,6 +5,7 @@ stopped, the folder shows what is done so far, and the same command resumes with
 """
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -76,7 +77,7 @@ def reproduce(folder: Path, measuring: Measuring, command: str) -> tuple[str, bo
         write_whole(folder / INDEX, _PAGE.format(sentence, escape(command), listed).encode())
     lines = "".join(f"{to_line(record)}\n" for record in measuring.records.values())
     write_whole(folder / RECORDS, lines.encode())
-    return sentence, any(number.is_measured for number in every)
+    return sentence, not all(math.isnan(number.mean) for number in every)
 
 
 def runs_of_paper(

@@ -52,16 +52,17 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
     """A row for each number, in percent; what is not known is None."""
     for number in content.numbers:
         place, measured, printed = number.cell.place, number.measured, number.printed
-        other = "not of the published sets" * number.is_of_other_images
+        lacks, other = measured and measured.lacks, number.is_of_other_images
+        notes = printed.remark, lacks, "not of the published sets" * other
         facts = {
             "table": content.table.number, "encoder": place.encoder, "id_set": place.id_set,
             "row": place.row, "method": number.cell.table.rows[place.row]["method"],
             "ratio": place.ratio, "ood_set": place.ood_set, "metric": number.metric,
-            "measured": measured.mean, "measured_std": number.sets_std,
-            "seeds": " ".join(map(str, measured.by_seed)) or None,
+            "measured": number.mean, "measured_std": number.sets_std,
+            "seeds": " ".join(map(str, measured.by_seed)) if measured else None,
             "printed": printed.value, "printed_std": printed.std, "difference": number.difference,
             "beyond": None if math.isnan(number.most) else number.is_beyond,
-            "note": "; ".join(filter(None, (printed.remark, measured.lacks, other))) or None,
+            "note": "; ".join(filter(None, notes)) or None,
         }  # fmt: skip
         for name, value in facts.items():
             if isinstance(value, float):  # nan is no number; adding leaves something behind digits
@@ -137,7 +138,7 @@ def _texts(number: Number, letters: dict[str, str]) -> tuple[str, str, str]:
         printed = Marked(printed + letters.setdefault(remark, ascii_lowercase[len(letters)]))
     if number.is_beyond:
         difference = Marked(f"{difference}!")
-    return _text(number.measured.mean, number.sets_std, sign), printed, difference
+    return _text(number.mean, number.sets_std, sign), printed, difference
 
 
 def _text(value: float, std: float = math.nan, sign: str = "") -> str:
@@ -154,11 +155,11 @@ def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
     compared = [number for number in numbers if not math.isnan(number.difference)]
     for number in numbers:
         noted |= dict.fromkeys(note for record in number.records for note in record.notes)
-        if lacks := number.measured.lacks:
-            place = number.cell.place.id_set, _column(number), lacks
+        if (measured := number.measured) and measured.lacks:
+            place = number.cell.place.id_set, _column(number), measured.lacks
             lacking.setdefault(place, {})[number.cell.place.row] = None
     notes = [*table.notes] * any(number.printed.is_there for number in numbers)
-    notes += [_SPREAD] * any(len(number.measured.by_seed) > 1 for number in numbers)
+    notes += [_SPREAD] * any(n.measured and len(n.measured.by_seed) > 1 for n in numbers)
     for (id_set, column, lacks), names in lacking.items():
         notes.append(f"{id_set}, {column}: no average of {', '.join(names)}: there is {lacks}")
     if noted:

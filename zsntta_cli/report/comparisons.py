@@ -15,8 +15,7 @@ from zsntta_cli.errors import SettingsError, counted, first_of
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
 from zsntta_cli.report.tables import usual
 from zsntta_cli.results import frame
-from zsntta_cli.results.compare import Value, average, fold
-from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable
+from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Value, average, fold
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 

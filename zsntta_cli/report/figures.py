@@ -10,8 +10,7 @@ from zsntta_cli.report.comparisons import fixed, means, ranks, ratio
 from zsntta_cli.report.distributions import difference, gradients, scores
 from zsntta_cli.report.figure import COLUMNS, Figure, point_rows
 from zsntta_cli.report.forms import FIGURE_ENDINGS, csv_text
-from zsntta_cli.results import frame
-from zsntta_cli.results.frame import Filters, chosen
+from zsntta_cli.results.selection import Filters, chosen, current
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
@@ -49,8 +48,8 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
     if metric is not None and metric not in what.metrics:
         names = ", ".join(what.metrics) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
-    current_runs, left_out = frame.current(runs)
-    shown_runs = usual(chosen(current_runs, filters), filters, what.several)
+    of_now, left_out = current(runs)
+    shown_runs = usual(chosen(of_now, filters), filters, what.several)
     notes = [f"left out: {words}" for words in left_out]
     figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
     if not figure.panels:

@@ -17,9 +17,8 @@ from zsntta_cli import datasets
 from zsntta_cli.errors import unknown
 from zsntta_cli.report.forms import FORMS, in_form
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Row, Sheet
-from zsntta_cli.results import compare, frame
-from zsntta_cli.results.compare import SEEDS, SETS, Value
-from zsntta_cli.results.frame import PRESET, ResultRow, ResultTable
+from zsntta_cli.results import frame
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.settings import StreamSettings, ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Judged, Metric, class_counts
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, RunNote, strongest
@@ -156,9 +155,9 @@ def compared(
             values.append(row.average(table.columns, metric.name, spread))
         else:
             values.append(row.value(column, metric.name))
-        rivals.append(compare.NOTHING if row.advantage else values[-1])
-    for row, value, mark in zip(rows, values, compare.marks(rivals, metric), strict=True):
-        kind = {compare.BEST: Best, compare.CLOSE: Close}.get(mark, str)
+        rivals.append(frame.NOTHING if row.advantage else values[-1])
+    for row, value, mark in zip(rows, values, frame.marks(rivals, metric), strict=True):
+        kind = {frame.BEST: Best, frame.CLOSE: Close}.get(mark, str)
         found.append((row, value, kind(metric.text(value.mean, value.std))))
     return found
 

@@ -26,8 +26,9 @@ from zsntta_cli.errors import SettingsError, StoreError, first_line, near, short
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import METHODS, check_method, find_method
 from zsntta_cli.results.exchange import first_fault
-from zsntta_cli.results.frame import Filters, shown
+from zsntta_cli.results.frame import shown
 from zsntta_cli.results.grid import ALL, Grid
+from zsntta_cli.results.selection import Filters
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, parse_ratio
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import RunSettings, declared, no_setting

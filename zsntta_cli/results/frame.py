@@ -1,32 +1,33 @@
-"""The frame of results: runs in rows and tables, by their settings.
+"""The frame of results: runs in rows and tables, their means, and which is the best.
 
 All views take their numbers from here, so that they agree. The rules:
 
-- A value is the mean over seeds of the runs of one row on one OOD set. A clean stream counts for
-  every OOD set. An average over sets needs all sets of its table (results/compare.py).
+- A value is the mean over seeds of the runs of one row on one OOD set, with the sample standard
+  deviation, which a single run does not have. A clean stream counts for every OOD set.
+- An average over sets uses the seeds that all of its sets have. A row that lacks a set of its
+  table, or whose sets have no seed in common, has no average, and shows which sets it has.
 - A stopped run is shown but enters no mean, and its value is marked as incomplete.
-- Rows are ranked only beside rows that saw the same samples. One that sees the stream before it
-  decides, or is given the truth, is never the best.
 - If a run has two records, the later one counts. The order of the runs does not matter.
 """
 
 import functools
+import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
+from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, method_place
-from zsntta_cli.results.compare import SEEDS, Value, average, fold
 from zsntta_cli.settings import Ratio, StreamSettings, ood_share
 from zsntta_cli.settings.prompts import prompt_label
+from zsntta_cli.simulation.metrics import Metric
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import PRESETS, RunSettings, preset_of, revision
+from zsntta_cli.simulation.runs import PRESETS, preset_of
 from zsntta_cli.simulation.sources import ITEMS
 
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
@@ -38,9 +39,113 @@ OF_STREAM = ("encoder", "ratio", *_KIND, FEATURES)
 CLEAN = ""  # in place of an OOD set
 _NAMES = {"ratio": "noise", "fixed": "threshold", "noise": "injected noise"}  # of settings, shown
 
-Filters = Mapping[str, Collection[Any]]  # the wanted values by name, as `value_of` takes it
+SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
+BEST, CLOSE = "best", "close"  # marks of a row, which may have none
+LEVEL = 0.05  # a p-value below is significant
+SEEDS_NEEDED = 5  # that two rows have in common
+_ROUNDING = 1e-12  # by which equal means and differences may differ
+
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
+
+
+class Value(NamedTuple):
+    """A mean over seeds, or an average over sets, of a metric as a fraction."""
+
+    mean: float  # nan where there is nothing
+    std: float  # sample standard deviation over seeds; nan of one seed
+    by_seed: Mapping[int, float]  # what it is the mean of
+    is_whole: bool = True  # of finished runs, and of an average: of all sets of the table
+    lacks: str = ""  # why an average is none, in words
+
+
+NOTHING = Value(math.nan, math.nan, {}, is_whole=False)
+
+
+def fold(by_seed: Mapping[int, float]) -> Value:
+    """The mean over seeds and its sample standard deviation; NOTHING if there is no seed."""
+    if not by_seed:
+        return NOTHING
+    mean, std = fmean(by_seed.values()), math.nan
+    if len(by_seed) > 1:
+        squares = math.fsum([(value - mean) ** 2 for value in by_seed.values()])
+        std = math.sqrt(squares / (len(by_seed) - 1))
+    return Value(mean, std, by_seed)
+
+
+def average(by_set: Mapping[str, Mapping[int, float]], spread: str = SEEDS) -> Value:
+    """The mean over sets of a metric by seed, averaged over the seeds that all sets share.
+
+    `spread`: the ± is the deviation of the averages over SEEDS, or, as in the paper, the mean of
+    the deviations of the SETS.
+    """
+    having = [name for name, by_seed in by_set.items() if by_seed]
+    if not by_set or len(having) < len(by_set):
+        which = f" ({', '.join(having)})" * bool(having)
+        return NOTHING._replace(lacks=f"{len(having)} of {len(by_set)} sets{which}")
+    seeds = sorted(set.intersection(*map(set, by_set.values())))
+    if not seeds:
+        return NOTHING._replace(lacks="no seed that all of its sets share")
+    value = fold({seed: fmean([of[seed] for of in by_set.values()]) for seed in seeds})
+    if spread == SETS:
+        of_sets = [fold({seed: of[seed] for seed in seeds}).std for of in by_set.values()]
+        value = value._replace(std=fmean(of_sets))
+    return value
+
+
+def marks(values: Sequence[Value], metric: Metric) -> list[str]:
+    """The marks of values on the same samples, BEST, CLOSE or none.
+
+    A row that does not compete has NOTHING here. The best is the best mean of at least two; equal
+    means share it. Close is a row that is not distinguishable from the best over seeds: Student's
+    paired t test over the seeds that both have, five at least, two-sided, corrected for the number
+    of rivals that were tested (Holm), does not find a difference at 5 %. From the best on, rows are
+    marked down to the first that differs or cannot be tested, so a row that varies much is never
+    lifted above a better one.
+    """
+    sign = -1 if metric.lower_is_better else 1
+    means = {i: sign * v.mean for i, v in enumerate(values) if v.is_whole and v.mean == v.mean}
+    found = [""] * len(values)
+    if len(means) < 2 or not metric.is_ranked:
+        return found
+    level = max(means.values()) - _ROUNDING
+    best = next(i for i, mean in means.items() if mean >= level)
+    tests = {i: paired_t_test(values[i].by_seed, values[best].by_seed) for i in means if i != best}
+    differing = [i for i, p in holm(tests).items() if p is None or p < LEVEL]
+    apart = max((means[i] for i in differing if means[i] < level), default=-math.inf)
+    for i, mean in means.items():
+        found[i] = BEST if mean >= level else CLOSE if mean > apart + _ROUNDING else ""
+    return found
+
+
+def paired_t_test(first: Mapping[int, float], second: Mapping[int, float]) -> float | None:
+    """The two-sided p-value of Student's paired t test; None with too few seeds in common.
+
+    Differences that do not vary over seeds have a p of 0, or of 1 if they are zero.
+    """
+    differences = [value - second[seed] for seed, value in first.items() if seed in second]
+    if len(differences) < SEEDS_NEEDED:
+        return None
+    mean, std, *_ = fold(dict(enumerate(differences)))
+    error = std / math.sqrt(len(differences))
+    if error <= _ROUNDING:
+        return 1.0 if abs(mean) <= _ROUNDING else 0.0
+    from scipy.special import stdtr  # a fifth of a second, and needed with five seeds alone
+
+    return 2 * float(stdtr(len(differences) - 1, -abs(mean) / error))
+
+
+def holm(p_values: Mapping[K, float | None]) -> dict[K, float | None]:
+    """The p-values of a family of tests, corrected for their number (Holm 1979)."""
+    adjusted: dict[K, float | None] = dict.fromkeys(p_values)
+    tested = sorted((p, i, key) for i, (key, p) in enumerate(p_values.items()) if p is not None)
+    largest = 0.0
+    for place, (p, _, key) in enumerate(tested):
+        largest = adjusted[key] = max(largest, min(1.0, p * (len(tested) - place)))
+    return adjusted
+
+
+# Rows and tables.
 
 
 class ResultStream(NamedTuple):
@@ -61,11 +166,7 @@ class ResultRow:
     ratio: Ratio  # the share of OOD samples in its streams
     settings: Mapping[str, Any]  # all but the seed, by name; see `all_settings`
     runs: dict[str, dict[int, Record]] = field(default_factory=dict)  # by OOD set, and by seed
-
-    @property
-    def records(self) -> list[Record]:
-        """All of its runs, set by set, by seed."""
-        return [run for by_seed in self.runs.values() for run in by_seed.values()]
+    records: list[Record] = field(default_factory=list)  # the same, set by set, by seed
 
     @property
     def advantage(self) -> str:
@@ -101,7 +202,7 @@ class ResultRow:
         return fold({seed: runs[seed].metric(metric)})._replace(is_whole=False)
 
     def average(self, ood_sets: Sequence[str], metric: str, spread: str = SEEDS) -> Value:
-        """The average of a metric over OOD sets; `spread` is as `compare.average` takes it."""
+        """The average of a metric over OOD sets; `spread` is as `average` takes it."""
         return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
 
 
@@ -118,7 +219,8 @@ class ResultTable:
     def varying(self) -> list[str]:
         """The settings that differ between rows of a method, in order."""
         names = {*chain(*varying(self.rows).values())}
-        return [*filter(names.__contains__, dict.fromkeys(chain(*(r.settings for r in self.rows))))]
+        every = dict.fromkeys(chain(*map(attrgetter("settings"), self.rows)))
+        return [*filter(names.__contains__, every)]
 
     def contests(self) -> list[list[ResultRow]]:
         """The rows in groups that saw the same samples; rows are ranked within a group."""
@@ -143,7 +245,7 @@ def tables(records: Iterable[Record]) -> list[ResultTable]:
     for record in sorted(records, key=lambda r: (not r.unfinished, r.created, r.seconds)):
         counting[record.settings, tuple(sorted(record.digests.items()))] = record
     rows: dict[Any, ResultRow] = {}
-    ordered = sorted(counting.values(), key=lambda record: _run_place(record.settings))
+    ordered = sorted(counting.values(), key=_run_place)
     for record, features in zip(ordered, _numbered(ordered), strict=True):
         settings, run = all_settings(record), record.settings
         seed = settings.pop("seed")
@@ -153,16 +255,19 @@ def tables(records: Iterable[Record]) -> list[ResultTable]:
             settings[FEATURES] = ".".join(str(n + 1) for n in features) if any(features) else ""
             rows[key] = ResultRow(stream, run.method, run.stream.ratio, settings)
         rows[key].runs.setdefault(run.ood_set or CLEAN, {})[seed] = record
+        rows[key].records.append(record)
     found = []
-    of_tables = grouped(sorted(rows.values(), key=_row_place), lambda row: row.stream[:2])
+    of_tables = grouped(
+        sorted(rows.values(), key=_row_place), attrgetter("stream.encoder", "stream.id_set")
+    )
     for (encoder, id_set), of_table in of_tables.items():
-        ood_sets = {*chain(*(row.runs for row in of_table))}
-        columns = sorted(ood_sets - {CLEAN}, key=functools.partial(_ood_place, id_set))
+        ood_sets = {*chain(*map(attrgetter("runs"), of_table))} - {CLEAN}
+        columns = sorted(ood_sets, key=functools.partial(_ood_place, id_set))
         found.append(ResultTable(encoder, id_set, columns or [CLEAN], of_table))
     return found
 
 
-def _numbered(records: Iterable[Record]) -> list[tuple[int, ...]]:
+def _numbered(records: Iterable[Record]) -> Iterator[tuple[int, ...]]:
     """For each run a number each of the features of the ID set, its text and the OOD set.
 
     It is the place of their digest among those of the same names, 0 for the commonest.
@@ -184,20 +289,22 @@ def _numbered(records: Iterable[Record]) -> list[tuple[int, ...]]:
     numbers: dict[tuple[Any, str], int] = {}
     for name, of_name in counts.items():
         by_use = sorted(sorted(of_name.items()), key=itemgetter(1), reverse=True)
-        numbers |= {(name, digest): number for number, (digest, _) in enumerate(by_use)}
-    return [tuple(map(numbers.__getitem__, of_run.items())) for of_run in read]
+        for number, (digest, _) in enumerate(by_use):
+            numbers[name, digest] = number
+    for of_run in read:
+        yield tuple(map(numbers.__getitem__, of_run.items()))
 
 
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     """The settings that make another stream; injection does not change the test samples."""
-    share = ood_share(stream.ratio)  # nan of a natural ratio
+    share, changed = ood_share(stream.ratio), []  # nan of a natural ratio
     odds = share / (1 - share)
-    changed = {n: v for n in _KIND if (v := getattr(stream, n)) != getattr(StreamSettings, n)}
-    if odds != odds or round(odds, 2) == odds:
-        changed.pop("rounded_odds", None)
-    if not share > 0:
-        changed.pop("ood_fill", None)
-    return tuple(changed.items())
+    for name in _KIND:
+        is_idle = name == "rounded_odds" and (odds != odds or round(odds, 2) == odds)
+        is_idle |= name == "ood_fill" and not share > 0
+        if getattr(stream, name) != getattr(StreamSettings, name) and not is_idle:
+            changed.append((name, getattr(stream, name)))
+    return tuple(changed)
 
 
 @functools.cache
@@ -214,74 +321,19 @@ def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
     return partners.index(name) if name in partners else len(partners), set_place(name)
 
 
-def _run_place(run: RunSettings) -> tuple[Any, ...]:
+def _run_place(record: Record) -> tuple[Any, ...]:
+    run = record.settings
     return *_ood_place(run.id_set, run.ood_set or CLEAN), run.stream.seed
 
 
 def _row_place(row: ResultRow) -> tuple[Any, ...]:
-    """The place of a row: by ID set and encoder, by method, preset, then by its settings."""
-    values = [
-        (isinstance(value, str), value if isinstance(value, int | float) else -1, str(value))
-        for value in row.settings.values()
-    ]
+    values = []
+    for value in row.settings.values():
+        number = value if isinstance(value, int | float) else -1
+        values.append((isinstance(value, str), number, str(value)))
     preset = list(PRESETS).index(row.settings[PRESET])
     of_table = set_place(row.stream.id_set), row.stream.encoder
     return of_table, method_place(row.method), preset, values, row.stream
-
-
-# Which records count, and which are wanted.
-
-
-def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """The runs made by this version and this code of their methods, and why others are left out.
-
-    Runs of a user's own method with an earlier version of its script are left out, too.
-    """
-    counting = [one for one in records if one.revision == revision(one.settings.method)]
-    left = counted(len(records) - len(counting), "run")
-    reason = f"{left} by another version or with other code of the method: run it again"
-    return counting, [reason] * (len(counting) < len(records))
-
-
-def value_of(record: Record, name: str) -> Any:
-    """What filters compare: a part of a run's place, or a setting's value as it is shown.
-
-    It is None of a clean stream's OOD set, and where the run has no such setting.
-    """
-    run = record.settings
-    if name in ("method", "encoder", "id", "ood"):
-        return getattr(run, {"id": "id_set", "ood": "ood_set"}.get(name, name))
-    if name in ("ratio", "seed"):
-        return getattr(run.stream, name)
-    settings = all_settings(record)
-    return shown(name, settings[name]) if name in settings else None
-
-
-def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
-    """The runs that the filters select; a clean stream counts for all OOD sets.
-
-    Raises:
-        SettingsError: no run matches; the message lists the available values.
-    """
-    if not records:
-        raise SettingsError(
-            "there are no kept runs to plot: "
-            "run zsntta simulate, or name another file with --records"
-        )
-    fitting = list(records)
-    for name, wanted in filters.items():
-        values = [value_of(run, name) for run in fitting]
-        present = {*values} - {None}
-        if present.isdisjoint(wanted):
-            in_order = sorted(present, key=lambda value: (isinstance(value, str), value))
-            there, asked = ", ".join(map(str, in_order)) or "none", ", ".join(map(str, wanted))
-            raise SettingsError(f"no matching kept run has {name} {asked}: found {there}.")
-        fits = {*wanted, None} if name == "ood" else {*wanted}
-        fitting = [run for run, value in zip(fitting, values, strict=True) if value in fits]
-    return fitting
-
-
-# All that sets one row apart from another.
 
 
 def all_settings(record: Record) -> dict[str, Any]:

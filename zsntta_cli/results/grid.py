@@ -15,7 +15,7 @@ from zsntta_cli.cache.folder import feature_path, folder_name, set_names
 from zsntta_cli.cache.lacking import no_partner
 from zsntta_cli.cache.split import ood_of
 from zsntta_cli.datasets.names import SetName, noise_name
-from zsntta_cli.errors import ZsnttaError, first_of
+from zsntta_cli.errors import SettingsError, ZsnttaError, first_of
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.settings import NO_NOISE, EncoderChoice, is_tiny
@@ -53,20 +53,22 @@ class Grid:
                 ratio above 0.
         """
         left_out = self._left_out(root) if ALL in self.methods else {}
-        every = [name for name in (*METHODS, _OF_THE_PAPER) if name not in left_out]
-        named = [m for name in self.methods for m in (every if name == ALL else [name])]
-        methods = list(dict.fromkeys(named))
+        methods: dict[str, None] = {}
+        for name in self.methods:
+            methods |= dict.fromkeys((*METHODS, _OF_THE_PAPER) if name == ALL else (name,))
+        for name in left_out.keys() - {*self.methods}:
+            del methods[name]
         for method in (*methods, *self.own):
             check_method(method)
             what = f"a setting is given for {method}, which is not one of the methods to run."
             check(method in methods, what)
         for of, axes in {"": self.axes, **self.own}.items():
-            chosen = [of] if of else methods
+            chosen = [of] if of else list(methods)
             known = set().union(*map(declared, chosen))
             for name in axes:
-                is_known = not axes[name] or name in known
-                check(is_known, f"{no_setting(name.replace('_', '-'), chosen)}.")
-        runs = list(dict.fromkeys(self._runs_of(root, methods)))
+                if axes[name] and name not in known:
+                    raise SettingsError(f"{no_setting(name.replace('_', '-'), chosen)}.")
+        runs = list(dict.fromkeys(self._runs_of(root, list(methods))))
         for run in runs:
             lacks_ood = run.stream.ratio and run.ood_set is None
             if lacks_ood and feature_path(root, run.encoder, run.id_set).exists():

@@ -149,28 +149,25 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
             f"the file system of {path} cannot lock files ({why}): --records FILE on a local disk "
             f"keeps results."
         )
-    if create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-        return _connected(path, "rwc" if create else "rw", create)
-    try:  # beside other writers, or else as if nobody changed the file
-        return _connected(path, "ro")
-    except sqlite3.OperationalError:
-        return _connected(path, "ro&immutable=1")
-
-
-def _connected(path: Path, mode: str, create: bool = False) -> sqlite3.Connection:
-    """A connection in one of SQLite's modes, after a check that the file is a store or empty."""
-    uri = f"{path.absolute().as_uri()}?mode={mode}"
-    connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
-    try:
-        is_made = KIND.is_made(connection, path)
-        if create and not is_made:
-            KIND.make(connection)
-        elif not is_made:  # its maker was stopped before there was anything in it
-            connection.execute(f"CREATE TEMP TABLE contents ({KIND.tables['contents']})")
-        connection.execute("PRAGMA synchronous=NORMAL")
-    except BaseException:
-        connection.close()
-        raise
+    # Without permission to write, SQLite reads beside other writers if it can; otherwise the file
+    # is read on the assumption that nobody changes it.
+    writable = create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
+    for mode in modes:
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
+        try:
+            is_made = KIND.is_made(connection, path)
+            if create and not is_made:
+                KIND.make(connection)
+            elif not is_made:  # its maker was stopped before there was anything in it
+                connection.execute(f"CREATE TEMP TABLE contents ({KIND.tables['contents']})")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            break
+        except BaseException as error:
+            connection.close()
+            if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
+                raise
     return connection
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.results.compare import SEEDS
-from zsntta_cli.results.frame import CLEAN, ResultTable
+from zsntta_cli.results.frame import CLEAN, SEEDS, ResultTable
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, differing_settings, preset_of

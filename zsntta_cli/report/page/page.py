@@ -17,8 +17,8 @@ from zsntta_cli.report.page.document import document
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Sheet
 from zsntta_cli.report.tables import View, classes_sheet, compared, table_sheet, usual
 from zsntta_cli.results import frame
-from zsntta_cli.results.compare import paired_t_test
-from zsntta_cli.results.frame import Filters, ResultTable, chosen
+from zsntta_cli.results.frame import ResultTable, paired_t_test
+from zsntta_cli.results.selection import Filters, chosen, current
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 
@@ -54,7 +54,7 @@ def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = N
         StoreError: there is nothing to show.
         SettingsError: no run matches the filters.
     """
-    current_runs, left_out = frame.current(list(kept))
+    current_runs, left_out = current(list(kept))
     if not current_runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
     tables = frame.tables(chosen(current_runs, filters) if filters else current_runs)

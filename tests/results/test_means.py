@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
-from zsntta_cli.results import compare
-from zsntta_cli.results.compare import BEST, CLOSE, LEVEL, fold, holm, marks, paired_t_test
+from zsntta_cli.results import frame
+from zsntta_cli.results.frame import BEST, CLOSE, LEVEL, fold, holm, marks, paired_t_test
 from zsntta_cli.simulation.metrics import METRICS
 
 ACC_H = METRICS["acc_h"]
@@ -21,8 +21,8 @@ def values_of(rows):
 
 
 def test_a_mean_by_hand():
-    assert fold({}) == compare.NOTHING
-    assert not compare.NOTHING.is_whole
+    assert fold({}) == frame.NOTHING
+    assert not frame.NOTHING.is_whole
     one, three = fold({3: 0.4}), fold({3: 0.4, 1: 0.8, 2: 0.6})
     assert (one.mean, one.by_seed, one.is_whole, one.lacks) == (0.4, {3: 0.4}, True, "")
     assert math.isnan(one.std)
@@ -31,13 +31,13 @@ def test_a_mean_by_hand():
 
 
 def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
-    value = compare.average({"a": {0: 0.2, 1: 0.4, 2: 0.9}, "b": {1: 0.8, 0: 0.4}})
+    value = frame.average({"a": {0: 0.2, 1: 0.4, 2: 0.9}, "b": {1: 0.8, 0: 0.4}})
     assert (value.mean, value.by_seed) == (pytest.approx(0.45), pytest.approx({0: 0.3, 1: 0.6}))
     assert value.std == pytest.approx(math.sqrt(2) * 0.15)
     # Their ± over sets, as in the paper, is the mean of the deviations of the sets.
     opposed = {"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}
-    assert compare.average(opposed).std == pytest.approx(0)
-    assert compare.average(opposed, "sets").std == pytest.approx(math.sqrt(2) * 0.1)
+    assert frame.average(opposed).std == pytest.approx(0)
+    assert frame.average(opposed, "sets").std == pytest.approx(math.sqrt(2) * 0.1)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
      ({"a": {0: 1.0}, "b": {1: 1.0}}, "no seed that all of its sets share")],
 )  # fmt: skip
 def test_without_an_average_it_says_what_lacks(by_set, lacks):
-    value = compare.average(by_set)
+    value = frame.average(by_set)
     assert math.isnan(value.mean)
     assert (value.is_whole, value.lacks) == (False, lacks)
 
