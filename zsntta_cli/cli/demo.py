@@ -29,7 +29,6 @@ def demo(features_dir: Path = FEATURES_DIR) -> None:
     """
     from zsntta_cli.cli.output import command_line
     from zsntta_cli.datasets import partners
-    from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan, extract
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
@@ -41,7 +40,7 @@ def demo(features_dir: Path = FEATURES_DIR) -> None:
     plan = ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
     settings = ExtractSettings(batch_size=250, device="cpu", features_dir=features_dir)
     for extracted in extract(plan, encoder, settings, ConsoleReporter()):
-        say(summary(extracted), err=True)
+        say(extracted.line, err=True)
     runs = Grid(_METHODS, encoder, axes={"ratio": _RATIOS}).runs(features_dir)
     keeping = Keeping.beside(features_dir, command=command_line())
     typer.echo(table(Runner(features_dir, keeping=keeping).run(runs)), nl=False)

@@ -126,7 +126,7 @@ def extract(
         raise SettingsError("--class-photos has the classes of one set: name one --dataset.")
     from zsntta_cli.cli.output import NOTHING_DONE
     from zsntta_cli.extraction import plan as work
-    from zsntta_cli.extraction.extractor import Extractor, summary
+    from zsntta_cli.extraction.extractor import Extractor
     from zsntta_cli.progress import ConsoleReporter
 
     choice, reporter = model.choice(), ConsoleReporter()
@@ -141,12 +141,12 @@ def extract(
         if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
             raise SettingsError(f"part is '{part}', must be like 3/64, which is part 3 of 64.")
         extractor = Extractor(choice, encoding, reporter)
-        say(summary(work.extract_set(plan.names[0], plan, extractor, (int(index), int(of)))))
+        say(work.extract_set(plan.names[0], plan, extractor, (int(index), int(of))).line)
     elif engine == RAY:
         from zsntta_cli.extraction.cluster import extract_on_ray
 
         for extracted in extract_on_ray(plan, choice, encoding, parts):
-            say(summary(extracted))
+            say(extracted.line)
     elif paper:
         from zsntta_cli.paper.reproduction import runs_of_paper
         from zsntta_cli.paper.runs import Wishes
@@ -179,7 +179,6 @@ def _extract_sets(
 
     The last line is the command that replays them.
     """
-    from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import extract
 
     if class_photos:  # before the set: what is wrong with photos is told at once
@@ -194,7 +193,7 @@ def _extract_sets(
     failed, sets = list[str](), list["Features"]()
     goes_on = failed if len(plan.datasets) > 1 else None
     for extracted in extract(plan, choice, settings, reporter, goes_on):
-        say(summary(extracted))
+        say(extracted.line)
         if class_photos and not sets:
             add_to_set(extracted.path, class_photos, photos)
         sets.append(extracted.features)
@@ -225,11 +224,9 @@ def _next_command(sets: "Sequence[Features]", choice: EncoderChoice, root: Path)
     ood = ""
     if others.keys().isdisjoint(partners(id_set.name)):
         del others[id_set.name]
-        for name in others:
-            if not overlap(id_set, read(folder / f"{name}.h5", rows=False)):
-                ood = f" --ood {name}"
-                break
-        else:  # a stream without noise shows little
+        files = (read(folder / f"{name}.h5", rows=False) for name in others)
+        ood = next((f" --ood {of.path.stem}" for of in files if not overlap(id_set, of)), "")
+        if not ood:  # a stream without noise shows little
             encode = " ".join(["zsntta extract --dataset other=FOLDER", *words])
             return f"{encode}  # images of none of these classes, as noise: simulate --ood other"
     return " ".join([f"zsntta simulate --method zs-clip,adand --id {id_set.name}{ood}", *words])
@@ -278,7 +275,6 @@ def _extract_all(
     """Extract the sets of each encoder, once all weights are there; give what fails."""
     from zsntta_cli.cache.folder import feature_path, folder_name
     from zsntta_cli.encoders.weights import fetch, foreseen
-    from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import extract, steps
 
     failed, ended = list[str](), set[EncoderChoice]()
@@ -288,7 +284,7 @@ def _extract_all(
         try:
             if has_weights and choice not in ended:
                 for extracted in extract(plan, choice, settings, reporter, of_sets):
-                    say(summary(extracted))
+                    say(extracted.line)
             elif not (has_weights or all(path.exists() for path in paths)) and foreseen(choice):
                 fetch(choice)
         except EncoderError as error:

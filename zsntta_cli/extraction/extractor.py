@@ -62,21 +62,19 @@ class Extracted:
         features = self.features
         return len(features.class_names if features.kind == WORDS else features)
 
-
-def summary(extracted: Extracted) -> str:
-    """One line on the result for a set."""
-    unit = "word" if extracted.features.kind == WORDS else "image"
-    what = f"{extracted.path}: {counted(extracted.images, unit)}"
-    if not extracted.encoded:
-        return f"{what}, already extracted"
-    rate = extracted.encoded / extracted.seconds if extracted.seconds else 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, else KiB
-    peak //= 2**20 if sys.platform == "darwin" else 2**10
-    line = f"{what} in {extracted.seconds:.1f} s ({rate:,.1f} {unit}s/s)"
-    line += f", peak memory {peak:,} MiB"
-    if extracted.skipped:
-        line += f"; skipped {len(extracted.skipped)} broken: {', '.join(extracted.skipped)}"
-    return line
+    @property
+    def line(self) -> str:
+        """One line on the result: the file, its images, and how fast they were encoded."""
+        unit = "word" if self.features.kind == WORDS else "image"
+        what = f"{self.path}: {counted(self.images, unit)}"
+        if not self.encoded:
+            return f"{what}, already extracted"
+        rate = self.encoded / self.seconds if self.seconds else 0.0
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, else KiB
+        peak //= 2**20 if sys.platform == "darwin" else 2**10
+        how = f"{self.seconds:.1f} s ({rate:,.1f} {unit}s/s), peak memory {peak:,} MiB"
+        broken = f"; skipped {len(self.skipped)} broken: {', '.join(self.skipped)}"
+        return f"{what} in {how}{broken if self.skipped else ''}"
 
 
 class Extractor:
