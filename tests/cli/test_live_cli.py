@@ -23,40 +23,24 @@ TENT, TPT = ("--set", "batch-size=16"), ("--set", "views=3")
 SMALL = (*TENT, *TPT, "--set", "update-every=8", "--set", "memory=16", "--set", "warmup=2")
 
 
-def records_of(result):
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
-
-
-def results_of(records):
-    """What of records must come out again."""
-    return [[r[name] for name in ("settings", "accuracies", "detection", "counts", "digests")]
-            for r in records]  # fmt: skip
-
-
 def scores_of(path):
     return list(csv.DictReader(Path(path).read_text().splitlines()))
 
 
-def test_all_live_methods_stand_in_one_table_twice_the_same(cached):
-    methods = [word for method in ("zs-clip", *LIVE) for word in ("--method", method)]
+def test_all_live_methods_give_the_same_twice(cached):
     rate = ("--set", "learning-rate=0.003")  # of all: a few steps are to show
-    command = ("simulate", *methods, *STREAM, *SMALL, *rate)
-    records = records_of(cached(*command, "--format", "json"))
-    table = cached(*command)
-    assert all(f"│ {method}" in table.stdout for method in ("zs-clip", *LIVE))
-    assert {r["settings"]["method"]: r["counts"]["noise"] for r in records} == {
-        "zs-clip": 0, "tent": 0, "sotta": 0, "tpt": 0, "rosita": 0, "unient": 0,
-        "ostta": 0, "adand+tent": 12,
-    }  # fmt: skip
+    command = ("simulate", "--method", ",".join(LIVE), *STREAM, *SMALL, *rate, "--format", "json")
+    first, again = cached(*command), cached(*command, "--fresh")
+    assert first.exit_code == 0, first.stderr
+    records, repeated = json.loads(first.stdout), json.loads(again.stdout)
+    for name in ("settings", "accuracies", "detection", "counts", "digests"):
+        assert [r[name] for r in records] == [r[name] for r in repeated]
+    noise = {r["settings"]["method"]: r["counts"]["noise"] for r in records}
+    assert noise == {**dict.fromkeys(LIVE, 0), "adand+tent": 12}
     for record in records:
         assert record["counts"]["id"] + record["counts"]["ood"] == 96
-        assert record["unfinished"] == 0
         assert record["accuracies"]["acc_h"] > 0.3
-    scores = [r["detection"]["auroc"] for r in records]
-    assert len(set(scores)) >= 4  # each adapts in its own way
-    again = records_of(cached(*command, "--format", "json", "--fresh"))
-    assert results_of(again) == results_of(records)
+    assert len({r["detection"]["auroc"] for r in records}) >= 4  # each adapts in its own way
 
 
 def test_scores_hold_the_analysis_of_the_figures(cached):

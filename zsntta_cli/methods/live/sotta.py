@@ -33,13 +33,22 @@ _MOMENTUM = 0.2  # of BatchNorm's running statistics
 _TOP_BLOCKS = 3
 _VIT_B_TOP = range(9, 12)  # the last three of a ViT-B
 _TOP_STAGES = ("layer4.", "stages.3.")
+_BLOCK = re.compile(r"(?<!\w)(?:res)?blocks\.(\d+)\.")  # of a transformer
+
+
+class Remembered(NamedTuple):
+    """A sample in the memory."""
+
+    item: int  # in the stream
+    class_index: int  # as predicted when it came
+    image: torch.Tensor  # (3, H, W) encoder input
 
 
 def run(method: Live) -> Generator[Decisions]:
     """Decide on every item; the items between two steps are decided together."""
     data, options, tower = method.data, method.options, method.data.encoder.model.visual
     online = OnlineThreshold(method.threshold.settings)
-    memory = Memory(options.memory, data.stream.seed)
+    memory, draw = list[Remembered](), random.Random(data.stream.seed)
     layers = [*adapted_layers(tower, options.frozen_blocks).values()]
     with live.adapting(data.encoder, layers) as parameters:
         optimizer = torch.optim.Adam(
@@ -56,40 +65,23 @@ def run(method: Live) -> Generator[Decisions]:
             enters = adapts_on(data.stream, *of_pipeline)
             for i in np.flatnonzero(enters & (decisions.id_score >= options.confidence)):
                 class_index = int(decisions.class_index[i])
-                memory.add(Remembered(int(items[i]), class_index, images[i].clone()))
+                if len(memory) == options.memory:
+                    del memory[leaving(memory, class_index, draw)]
+                memory.append(Remembered(int(items[i]), class_index, images[i].clone()))
             if len(items) >= options.update_every:
                 with live.batch_statistics(tower, _MOMENTUM):
-                    for start in range(0, len(memory.samples), _STEP_BATCH):
-                        samples = memory.samples[start : start + _STEP_BATCH]
+                    for start in range(0, len(memory), _STEP_BATCH):
+                        samples = memory[start : start + _STEP_BATCH]
                         sharpness_step(data, samples, optimizer, options.rho)
             yield decisions
 
 
-class Remembered(NamedTuple):
-    """A sample in the memory."""
-
-    item: int  # in the stream
-    class_index: int  # as predicted when it came
-    image: torch.Tensor  # (3, H, W) encoder input
-
-
-class Memory:
-    """At most `capacity` samples; a full memory drops a random sample of a largest class."""
-
-    def __init__(self, capacity: int, seed: int) -> None:
-        self._capacity, self._random = capacity, random.Random(seed)
-        self.samples: list[Remembered] = []
-
-    def add(self, sample: Remembered) -> None:
-        """Keep a sample; what a full memory drops is of its class, if that is a largest one."""
-        if len(self.samples) == self._capacity:
-            counts = Counter(known.class_index for known in self.samples)
-            largest = [c for c, count in counts.items() if count == max(counts.values())]
-            predicted = sample.class_index
-            leaving = predicted if predicted in largest else self._random.choice(largest)
-            members = [i for i, s in enumerate(self.samples) if s.class_index == leaving]
-            del self.samples[self._random.choice(members)]
-        self.samples.append(sample)
+def leaving(memory: Sequence[Remembered], class_index: int, draw: random.Random) -> int:
+    """Draw which sample leaves a full memory: one of a largest class, the new sample's if it is."""
+    counts = Counter(sample.class_index for sample in memory)
+    largest = [c for c, count in counts.items() if count == max(counts.values())]
+    chosen = class_index if class_index in largest else draw.choice(largest)
+    return draw.choice([i for i, s in enumerate(memory) if s.class_index == chosen])
 
 
 def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, nn.Module]:
@@ -99,20 +91,15 @@ def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, n
     The two are the same for a ViT-B but not for a ViT-L.
     """
     layers = live.norm_layers(tower)
-    numbers = {name: _block(name) for name in layers}
-    depth = 1 + max((n for n in numbers.values() if n is not None), default=0)
+    found = {name: _BLOCK.search(name) for name in layers if "stages." not in name}
+    blocks = {name: int(match[1]) for name, match in found.items() if match}
+    depth = 1 + max(blocks.values(), default=0)
     frozen = range(depth - _TOP_BLOCKS, depth) if frozen_blocks == "last" else _VIT_B_TOP
     return {
         name: layer
         for name, layer in layers.items()
-        if not any(stage in name for stage in _TOP_STAGES) and numbers[name] not in frozen
+        if blocks.get(name) not in frozen and not any(stage in name for stage in _TOP_STAGES)
     }
-
-
-def _block(name: str) -> int | None:
-    """The number of the transformer block that a layer is in, if it is in one."""
-    match = re.search(r"(?<!\w)(?:res)?blocks\.(\d+)\.", name)
-    return int(match[1]) if match and "stages." not in name else None
 
 
 def sharpness_step(

@@ -180,15 +180,9 @@ def _mixed(view: Picture, generator: Random) -> NDArray[np.float32]:
     return mix
 
 
-def _sheared(view: Picture, x: float, y: float) -> Picture:
-    matrix = (1, x, 0, y, 1, 0)
+def _warped(view: Picture, *matrix: float) -> Picture:
+    """A view whose point (x, y) is that of (a x + b y + c, d x + e y + f)."""
     return view.transform(view.size, Image.Transform.AFFINE, matrix, Image.Resampling.BILINEAR)
-
-
-def _translated(view: Picture, x: int, y: int) -> Picture:
-    moved = Image.new(view.mode, view.size)
-    moved.paste(view, (x, y))
-    return moved
 
 
 def _amount(most: float, generator: Random) -> float:
@@ -208,8 +202,8 @@ _OPERATIONS: tuple[Callable[[Picture, Random], Picture], ...] = (
     lambda view, g: ImageOps.posterize(view, 4 - int(_amount(4, g))),
     lambda view, g: ImageOps.solarize(view, 256 - int(_amount(256, g))),
     lambda view, g: view.rotate(int(_signed(30, g)), Image.Resampling.BILINEAR),
-    lambda view, g: _sheared(view, _signed(0.3, g), 0),
-    lambda view, g: _sheared(view, 0, _signed(0.3, g)),
-    lambda view, g: _translated(view, int(_signed(view.width / 3, g)), 0),
-    lambda view, g: _translated(view, 0, int(_signed(view.height / 3, g))),
+    lambda view, g: _warped(view, 1, _signed(0.3, g), 0, 0, 1, 0),
+    lambda view, g: _warped(view, 1, 0, 0, _signed(0.3, g), 1, 0),
+    lambda view, g: _warped(view, 1, 0, -int(_signed(view.width / 3, g)), 0, 1, 0),
+    lambda view, g: _warped(view, 1, 0, 0, 0, 1, -int(_signed(view.height / 3, g))),
 )
