@@ -34,9 +34,7 @@ TESTS = {
     ],
     "zsntta_cli/methods/threshold.py": ["tests/methods/test_threshold.py"],
     "zsntta_cli/simulation/metrics.py": ["tests/simulation/test_metrics.py"],
-    "zsntta_cli/simulation/stream.py": [
-        "tests/simulation/test_stream.py", "tests/simulation/test_streams_by_seed.py",
-    ],
+    "zsntta_cli/simulation/stream.py": ["tests/simulation/test_stream.py"],
     "zsntta_cli/results/frame.py": [
         "tests/results/test_frame.py", "tests/results/test_means.py",
     ],
