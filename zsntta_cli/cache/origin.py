@@ -40,8 +40,8 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
     for step, value in _mapping(identity.get("preprocessing")).items():
         steps.append(f"{step} {' '.join(map(str, value)) if isinstance(value, list) else value}")
     values = {
-        **{key: machine.get(key, identity.get(key)) for key in _MADE_BY},
-        **{key: source.get(key) for key in _MADE_OF},
+        **dict(zip(_MADE_BY, map({**identity, **machine}.get, _MADE_BY), strict=True)),
+        **dict(zip(_MADE_OF, map(source.get, _MADE_OF), strict=True)),
         "preprocessing": ", ".join(steps) or None,  # "size 32 32, interpolation bicubic"
         "kind": features.kind,
         "content": digest[:_DIGITS] if isinstance(digest, str) else None,
@@ -57,12 +57,13 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
 
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
     """Turn the origins of sets into the format of a record."""
-    first, *others = [*origins.values()] or [{}]
-    shared = {k: v for k, v in first.items() if all(k in o and o[k] == v for o in others)}
-    sets = {
-        name: {key: value for key, value in origin.items() if key not in shared}
-        for name, origin in origins.items()
-    }
+    shared, sets = {**next(iter(origins.values()), {})}, dict[str, dict[str, Any]]()
+    for origin in origins.values():
+        for key in [*shared]:
+            if origin.get(key, origin) != shared[key]:
+                del shared[key]
+    for name, origin in origins.items():
+        sets[name] = {key: value for key, value in origin.items() if key not in shared}
     return {_SHARED: shared, _SETS: sets}
 
 
