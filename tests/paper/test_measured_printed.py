@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.compare import Number, compare, explained
-from zsntta_cli.paper.runs import Wishes, cells, runs_of
+from zsntta_cli.paper.runs import Wishes, cells
 from zsntta_cli.paper.tables import AVERAGE, TABLES, Place, Printed
 from zsntta_cli.results.frame import fold
 from zsntta_cli.simulation.metrics import Measures
@@ -77,15 +76,6 @@ def test_rows_are_run_with_their_settings():
     assert not streams_of(5, "NegLabel", **imagenet)  # it needs more than features
     assert len(streams_of(20, "Tent")[0]) == 5
     assert len(streams_of(20, "Tent", replace(WISHES, seeds=(3,)))[0]) == 1
-
-
-def test_all_tables_are_so_many_runs():
-    """A clean stream is one for all OOD sets."""
-    by_table = [runs_of(cells(table, WISHES)) for table in TABLES.values()]
-    assert sum(map(len, by_table)) == 3557
-    every = {run for runs in by_table for run in runs}
-    assert len(every) == 2026
-    assert sum(METHODS[run.method].live for run in every) == 919
 
 
 def test_every_printed_number_has_its_place():

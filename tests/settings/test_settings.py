@@ -94,16 +94,6 @@ def test_equal_ratios_are_one_however_they_are_written():
     )
 
 
-@pytest.mark.parametrize("text", [
-    "", "half", "1", "1.5", "-0.1", "nan", "inf", "0.1..0.7", "0.1-0.7", "steps:0.1,0.5", "Natural",
-    "natural:0.5", " 0.5", "0.5\n",
-])  # fmt: skip
-def test_what_is_no_ratio(text):
-    with pytest.raises(SettingsError, match="ratio is ") as error:
-        StreamSettings(ratio=text)
-    assert "\n" not in str(error.value)
-
-
 FAMILY = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "imagenet-r")
 OTHERS = ("imagenet-mine", "imagenet-mine=PATH", "imagenet=PATH", "imagenet-c:fog:1", "imagenet-c",
           "imagenet100", "cifar10", "noise-gaussian")  # fmt: skip
