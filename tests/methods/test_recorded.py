@@ -25,6 +25,7 @@ CACHED = {
     "adand in batches": {"batch_size": 16, "warmup": 3, "learning_rate": 0.01},
     "adand official": {"update_every": 32, "warmup": 2, "reevaluate": False, "late_start": True},
     "adand own labels": {"update_every": 32, "warmup": 2, "pseudo_labels": "detector"},
+    "cull": {"cull_first": 16, "cull_ring": 100}, "cull in order": {"cull_first": 16},
     "oodd": {"oodd_items": 60},
     "oodd official": {"oodd_items": 60, "batch_size": 16, "oodd_temperature": 1.0},
     "cma": {"cma_times": 2},
@@ -77,6 +78,8 @@ def assert_as_recorded(case, found, atol):
 def test_answers_from_features(case):
     """Of 300 items about eight names, and about words."""
     data = near_words(11, items=300, classes=8)
+    if case == "cull in order":
+        data = data.part(np.argsort(data.class_index, kind="stable"))
     found, _ = decide(case.partition(" ")[0], data, ThresholdSettings(queue=64), **CACHED[case])
     assert_as_recorded(case, found, 2e-4)
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from streams import decide, of_features
 
 from zsntta_cli.methods.scores import cosine_logits, logit_gap, zero_shot
@@ -26,15 +24,6 @@ def test_zero_shot_by_hand():
     result = zero_shot(np.array([[1.0, 0.0], [0.0, 5.0]], np.float32), TEXT, 2)
     assert result.class_index.tolist() == [0, 1]
     np.testing.assert_allclose(result.noise_score, 1 / (1 + np.exp(2)), rtol=1e-5)
-
-
-@given(st.integers(1, 9000))
-def test_chunks_change_nothing(count):
-    features = np.random.default_rng(1).standard_normal((count, 2)).astype(np.float16)
-    whole = zero_shot(features, TEXT, 7)
-    last = zero_shot(features[-1:], TEXT, 7)
-    assert whole.class_index[-1] == last.class_index[0]
-    np.testing.assert_allclose(whole.noise_score[-1], last.noise_score[0], atol=1e-6)
 
 
 def scores(method, words=None, **values):

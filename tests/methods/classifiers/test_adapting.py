@@ -44,17 +44,6 @@ def test_nothing_offered_is_the_frozen_model_and_what_is_not_offered_changes_not
     assert np.array_equal(first, second)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "oga"])
-def test_an_item_is_learned_after_it_was_classified(name):
-    data, offered = stream(6, 150, 12), some(150, 6)
-    known = classes(name, data, offered)
-    for item in (0, 40, 100, 148):
-        other = offered.copy()
-        other[item] = not offered[item]
-        changed = classes(name, data, other)
-        assert np.array_equal(changed[: item + 1], known[: item + 1])
-
-
 BLOCKS = ("stata", "transclip", "lame")  # an item is classified together with its block
 
 
