@@ -1,13 +1,14 @@
 """The noise score "match": by hand, of one class too, and told by nothing that comes later."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from made import fails
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.match import Match, match
+from zsntta_cli.methods.match import Match
 
 HALF_PRIOR = math.log(32_768) / 2
 
@@ -22,7 +23,9 @@ def data(count=200, classes=3, seed=0, injected=0.2):
 def test_by_hand():
     even = -HALF_PRIOR + 13  # half way between the prior and even odds
     logits = np.array([even, even + 2 * math.log(3), even - 2 * math.log(3), 9e9, -9e9])
-    np.testing.assert_allclose(match(logits, -13.0), [0.5, 0.25, 0.75, 0, 1], atol=1e-12)
+    frozen = replace(data(5).zero_shot, top_logits=logits[:, None])
+    found = Match(-13.0)(replace(data(5), zero_shot=frozen)).noise_score
+    np.testing.assert_allclose(found, [0.5, 0.25, 0.75, 0, 1], atol=1e-12)
 
 
 @pytest.mark.parametrize("bias", [None, -12.0])

@@ -16,20 +16,15 @@ import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import Method
-from zsntta_cli.methods.scores import Floats, sigmoid
+from zsntta_cli.methods.scores import sigmoid
 
 _HALF_PRIOR = 0.5 * math.log(32_768)  # B of SigLIP and SigLIP 2
 _TEMPERATURE = 2.0
 _SHARPNESS = 1.5  # factor of z in the sigmoid
 
 
-def match(logits: Floats, bias: float) -> Floats:
-    """The noise scores u (N,) of largest logits (N,), by a sigmoid model's bias."""
-    return sigmoid(-(logits + bias + _HALF_PRIOR) / _TEMPERATURE)
-
-
 class Match:
-    """The noise scores "match" while a stream runs."""
+    """The noise scores "match" while a stream runs, by a sigmoid model's bias or without one."""
 
     def __init__(self, bias: float | None) -> None:
         self.bias = bias
@@ -37,12 +32,10 @@ class Match:
 
     def __call__(self, items: StreamData, learn: bool = True) -> StreamData:
         """The next items with these noise scores, 0.5 where the logits so far do not vary."""
-        return replace(items, own_score=self._scores(items, learn))
-
-    def _scores(self, items: StreamData, learn: bool) -> Floats:
         logits = items.zero_shot.top_logits[:, 0].astype(np.float64)
         if self.bias is not None:
-            return match(logits, self.bias)
+            u = sigmoid(-(logits + self.bias + _HALF_PRIOR) / _TEMPERATURE)
+            return replace(items, own_score=u)
         sums = self.sums[:, None]
         if learn:  # added one by one to the old sums, so that they do not depend on the pieces
             values = np.stack([np.ones(len(logits)), logits, logits * logits]) * ~items.injected
@@ -52,7 +45,7 @@ class Match:
         spread = np.sqrt(np.maximum(square - mean * mean, 0))
         varies = spread > 1e-6 * (1 + np.abs(mean))
         z = np.where(varies, logits - mean, 0) / np.where(varies, spread, 1)
-        return sigmoid(-_SHARPNESS * z)
+        return replace(items, own_score=sigmoid(-_SHARPNESS * z))
 
 
 class BestClass(Method):
