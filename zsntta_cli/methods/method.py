@@ -79,11 +79,12 @@ class _Described:
     cost: ClassVar[str] = ""  # in words: the memory that it takes, and the work for an item
 
     def __init_subclass__(cls) -> None:
-        """Make its Settings a frozen dataclass, if it is none yet."""
+        """Make its Settings a frozen dataclass, with those that it inherits from."""
         if not (isinstance(cls.Settings, type) and issubclass(cls.Settings, MethodSettings)):
             raise SettingsError(f"{cls.__name__}.Settings is not a subclass of MethodSettings.")
-        if "__dataclass_fields__" not in vars(cls.Settings):
-            dataclass(frozen=True)(cls.Settings)
+        for kind in reversed(cls.Settings.__mro__):
+            if issubclass(kind, MethodSettings) and "__dataclass_fields__" not in vars(kind):
+                dataclass(frozen=True)(kind)
 
     @classmethod
     def fields(cls) -> Mapping[str, "Field[Any]"]:

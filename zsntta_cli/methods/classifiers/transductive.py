@@ -15,7 +15,6 @@ one class, and nothing is kept from block to block.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +32,6 @@ _SHARPNESS = 50.0  # divisor of the log densities
 _STILL = 1e-8  # relative change of LAME's energy at which its steps end
 
 
-@dataclass(frozen=True)
 class BlockSettings(MethodSettings):
     """The settings of all classifiers of whole blocks of items."""
 

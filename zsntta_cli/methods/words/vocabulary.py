@@ -7,7 +7,6 @@ the softmax over names and words: TANL and DDE count on words that noise activat
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ GAP = share(
 )
 
 
-@dataclass(frozen=True)
 class WordSettings(MethodSettings):
     """The choice of the words of a list that are negatives."""
 
