@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from made import TINY
 
-from zsntta_cli.cache.answers import is_known
 from zsntta_cli.cache.folder import ANSWERS
+from zsntta_cli.methods.live.tuned import is_known
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS
 
 RUN = ("simulate", *TINY, "--method", "tpt", "--ood", "glyphs")

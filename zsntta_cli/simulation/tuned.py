@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.answers import AnswerFile, is_known
 from zsntta_cli.cache.identity import SAME_ENCODER
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE
-from zsntta_cli.methods.live.tuned import TunedStream
+from zsntta_cli.methods.live.tuned import AnswerFile, TunedStream, is_known
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream

@@ -1,18 +1,26 @@
 """TPT on a stream: the items on which the prompt is tuned, and the answers for them. No torch.
 
-The prompt is reset before each sample, so an answer depends on the image and not on the stream:
-answers that were kept for the images of a pool serve all its streams. The stream determines, by the
-filter, on which of its items the prompt is tuned.
+The prompt is reset before each sample, so an answer depends on the image, the class names, the
+prompt and TPT's own settings, and never on a stream. The stream determines, by the filter, on which
+of its items the prompt is tuned. Answers are kept beside the features of the images, in
+`features/ENCODER/SET.DIGEST.tpt`, where the digest is that of all that they depend on, and serve
+all streams. The file is a .npz archive, and zip's checksums tell whether it is damaged.
 """
 
+import contextlib
+import hashlib
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.answers import AnswerFile, is_known, unknown
+from zsntta_cli.cache.folder import ANSWERS, locked
 from zsntta_cli.errors import StoreError
+from zsntta_cli.files import whole_file
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import TPT
 from zsntta_cli.methods.scores import Floats, Mask
@@ -20,7 +28,48 @@ from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 _SECONDS = 20.0  # after which new answers are written: a kill loses no more
+_DIGITS = 12  # digits of the question's digest in a file's name
+
+Answers = NDArray[np.float64]  # (N, 2) classes and u = 1 - MCM, NaN where no answer is known
 Items = NDArray[np.int64]
+
+
+def is_known(answers: Answers) -> NDArray[np.bool_]:
+    """Which of the answers are known, (N,)."""
+    return ~np.isnan(answers[:, 0])
+
+
+class AnswerFile:
+    """The answers for one feature file to one question."""
+
+    def __init__(self, features: Path, asked: Mapping[str, Any], digest: str, images: int) -> None:
+        """`asked` is all that answers depend on besides the features, whose digest is `digest`."""
+        key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+        self.path = features.with_name(f"{features.stem}.{key}{ANSWERS}")
+        self.images = images
+        self._of = json.dumps({"asked": asked, "features": digest}, sort_keys=True)
+
+    def read(self) -> Answers:
+        """Read the answers (N, 2) that exist for these features; a damaged file has none."""
+        answers = np.full((self.images, 2), np.nan)
+        with (
+            contextlib.suppress(Exception),  # of a damaged file zipfile and NumPy raise anything
+            self.path.open("rb") as file,
+            np.load(file) as kept,
+        ):
+            answers = kept["answers"] if str(kept["of"]) == self._of else answers
+        return answers
+
+    def save(self, answers: Answers) -> None:
+        """Store the answers (N, 2) that are known, beside those that another process has stored.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        with locked(self.path, lambda _: None):  # for the moment that this takes
+            every = np.where(is_known(answers)[:, None], answers, self.read())
+            with whole_file(self.path) as temporary, temporary.open("wb") as file:
+                np.savez(file, of=np.array(self._of), answers=every)
 
 
 class TunedStream:
@@ -45,7 +94,7 @@ class TunedStream:
         self.is_tuned = adapts_on(stream, options.pipeline, items, is_noise, truly_clean)
         self._files, self._rows = files, items if rows is None else rows
         kept = [file.read() for file in files]
-        self._answers = np.concatenate(kept) if kept else unknown(len(stream))
+        self._answers = np.concatenate(kept or [np.full((len(stream), 2), np.nan)])
         self._written, self.problem = time.monotonic(), ""  # why new answers are not kept
 
     @property
