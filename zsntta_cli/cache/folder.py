@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
-from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.errors import StoreError
 from zsntta_cli.files import sha256, writing
 from zsntta_cli.settings import EncoderChoice
 
@@ -73,18 +73,12 @@ def entries(root: Path, encoder_name: str | None) -> list[Path]:
     """All entries of an encoder's folder, or of all encoders' folders, in order.
 
     The encoder is a folder name, never a pattern.
-
-    Raises:
-        StoreError: a folder cannot be read.
     """
-    try:
-        if encoder_name is not None:
-            folders = [encoder_folder(root, encoder_name)]
-        else:
-            folders = sorted(root.iterdir()) if root.is_dir() else []
-        return [path for one in folders if one.is_dir() for path in sorted(one.iterdir())]
-    except OSError as error:
-        raise StoreError(f"cannot list features ({first_line(error)}).") from error
+    if encoder_name is not None:
+        folders = [encoder_folder(root, encoder_name)]
+    else:
+        folders = sorted(root.iterdir()) if root.is_dir() else []
+    return [path for one in folders if one.is_dir() for path in sorted(one.iterdir())]
 
 
 def is_feature_file(path: Path) -> bool:

@@ -177,11 +177,7 @@ def _files(what: ImportSettings) -> dict[str, Path]:
 
 
 def _gathered(what: ImportSettings) -> dict[str, Array]:
-    """The arrays of all files under the names of an export; empty ones are skipped.
-
-    Raises:
-        StoreError: a file cannot be read, or lacks the array for which it is given.
-    """
+    """The arrays of all files under the names of an export; empty ones are skipped."""
     gathered: dict[str, Array] = {}
     for wanted, file in _files(what).items():
         arrays, also = read_arrays(file).items(), {"": wanted, "features": _ROWS}
@@ -198,11 +194,7 @@ def _gathered(what: ImportSettings) -> dict[str, Array]:
 
 
 def _checked(held: Arrays, key: str, shape: tuple[int | str, ...], kinds: str = "f") -> Array:
-    """An array of some kinds of types and of a shape, in which a letter means any length.
-
-    Raises:
-        StoreError: it is missing, or its type or shape differs.
-    """
+    """An array of some kinds of types and of a shape, in which a letter means any length."""
     array = held.get(key, np.empty(0))
     fits = array.ndim == len(shape) and array.dtype.kind in kinds and array.size > 0
     for wanted, length in zip(shape, array.shape, strict=False):

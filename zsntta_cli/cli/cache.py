@@ -90,24 +90,20 @@ def verify(
     from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.folder import find
     from zsntta_cli.cache.identity import difference
-    from zsntta_cli.datasets import miscounted
 
     paths, bad, firsts = find(features_dir, names or (), encoder), 0, dict[Path, store.Features]()
     for path in paths:
-        facts, count, wrong = ["ok"], "", store.problems(path)
+        facts, wrong = ["ok"], store.problems(path)
         if not wrong:
             features = store.read(path, rows=published)
-            shots = zero_shots(features) if published else []
-            facts += [shot.line for shot in shots]
             first = firsts.setdefault(path.parent, features)
             if differs := difference(features.identity, first.identity):
                 wrong = [f"made with a different encoder than {first.path.name} ({differs})"]
-            wrong += [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
-            count = miscounted(path.stem, len(features))
+            for shot in zero_shots(features) if published else ():
+                facts.append(shot.line)
+                wrong += [f"{shot.line}: {shot.warning}"] if shot.warning else []
         bad += bool(wrong)
         say(f"{path}: {'; '.join(wrong or facts)}")
-        if count and not wrong:
-            say(f"note: {path} differs from the published set: it has {count}.", err=True)
     if bad:
         raise StoreError(
             f"{bad} of {len(paths)} files are bad: delete them, then extract or import again."
