@@ -40,7 +40,7 @@ _FEATURES = {
 
 
 def feature_rows(root: Path, encoder: str | None) -> list[Row]:
-    """A row for each feature file, unfinished extraction, unjoined set and file of TPT's answers."""
+    """A row for each feature file, unfinished extraction, set in parts and file of answers."""
     rows: list[Row] = []
     for path in entries(root, encoder):
         name, state, header, files = path.stem, "", None, [path]
