@@ -7,7 +7,6 @@ import hashlib
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -101,9 +100,8 @@ class LiveSession:
         live = LiveData(
             data, encoder, images, sources.id_set.class_names, run.prompt, self._settings.workers,
             truly_clean(sources, stream), view_seeds=seeds, tuned=tuned,
+            **({"watch": gradients} if analyse else {}),
         )  # fmt: skip
-        if analyse:
-            live = replace(live, watch=gradients)
         if encoder.gpu:
             torch.cuda.reset_peak_memory_stats(encoder.device)
         started, parts = time.perf_counter(), list[Decisions]()

@@ -64,9 +64,8 @@ class EntropySteps:
     ) -> None:
         self.data, self.parameters = data, parameters
         self.batches = live.in_batches(np.arange(len(data)), options.batch_size)
-        kind: Any = torch.optim.Adam
-        if options.optimizer == "sgd":
-            kind = partial(torch.optim.SGD, momentum=0.9, nesterov=True)
+        sgd = partial(torch.optim.SGD, momentum=0.9, nesterov=True)
+        kind: Any = sgd if options.optimizer == "sgd" else torch.optim.Adam
         self.optimizer = kind(parameters, lr=options.learning_rate)
 
     def adapt(self, items: live.Items, logits: torch.Tensor, chosen: Mask) -> None:
