@@ -93,8 +93,9 @@ def overlap(id_set: "Features", ood_set: "Features") -> str:
         return "have the same images"
     ood_names = {*map(_plain, ood_set.class_names)}
     names = [short(name) for name in id_set.class_names if _plain(name) in ood_names]
-    many = counted(len(names), "class", "classes")
-    return f"share {many} ({first_of(names, _SHOWN)})" if names else ""
+    if not names:
+        return ""
+    return f"share {counted(len(names), 'class', 'classes')} ({first_of(names, _SHOWN)})"
 
 
 def _plain(name: str) -> str:

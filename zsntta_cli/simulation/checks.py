@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Method
 from zsntta_cli.methods.base import Decisions, MoreText, StreamData
+from zsntta_cli.methods.match import Match
 from zsntta_cli.methods.method import fault
 from zsntta_cli.methods.scores import unit, zero_shot
+from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.runs import RunSettings, build_run
-from zsntta_cli.simulation.simulator import as_seen, decide_from_cache
+from zsntta_cli.simulation.simulator import decide_from_cache
 
 HELD, FAILED, NOT_RUN = "held", "FAILED", "not run"
 Outcome = tuple[str, str]  # one of these, and on what, or which item first differed
@@ -154,7 +156,7 @@ def _drawn(run: RunSettings) -> StreamData:
         WORDS: MoreText(more_text=words, more_sizes=(_WORDS,)),
         NO_TEXT: MoreText(more_text=no_text),
     }
-    scored = StreamData.scored(features, text, _SCALE, injected)
+    scored = StreamData.scored(features, text, _SCALE, injected, seed=run.stream.seed)
     return scored.beside(more.get(METHODS[run.method].needs, MoreText()))
 
 
@@ -179,7 +181,7 @@ def _with_another_future(items: StreamData, now: int, like_classes: bool) -> Str
 
 def _decide(run: RunSettings, items: StreamData) -> Decisions:
     """The decisions of a run on these images, made as on the command line."""
-    return decide_from_cache(run, as_seen(run, items))
+    return decide_from_cache(run, Match(None)(items) if run.threshold.score == MATCH else items)
 
 
 def _directions(rng: np.random.Generator, count: int) -> Array:

@@ -4,7 +4,6 @@ import functools
 import sys
 import time
 from contextlib import closing, nullcontext, redirect_stdout
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,18 +138,14 @@ class Simulator:
         items = StreamData(
             features, id_set.texts[run.prompt].features, float(model["logit_scale"]),
             ZeroShot.joined(frozen).part(sources.rows(stream)), stream.kind == NOISE,
+            run.stream.seed,
         )  # fmt: skip
         items = items.beside(sources.more) if sources.more else items
-        return as_seen(run, items, model.get("logit_bias"))
-
-
-def as_seen(run: RunSettings, items: StreamData, logit_bias: float | None = None) -> StreamData:
-    """The items of a stream with a run's seed and, if it asks for another, its noise score."""
-    if run.threshold.score == MATCH:
+        if run.threshold.score != MATCH:
+            return items
         from zsntta_cli.methods.match import Match  # not for every start
 
-        items = Match(logit_bias)(items)
-    return replace(items, seed=run.stream.seed)
+        return Match(model.get("logit_bias"))(items)
 
 
 @functools.cache
