@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
+from streams import assert_same
 
 from zsntta_cli.cache import store
 from zsntta_cli.extraction.plan import ExtractPlan, extract
@@ -27,7 +28,8 @@ def tpt_run(ood_set="glyphs", **values):
     return build_run("tpt", "tiny", "shapes", ood_set, PROMPT, **{"views": 3, **values})
 
 
-def extract_tiny(root, limit, names=("shapes", "glyphs")):
+def extract_tiny(root, limit):
+    names = ("shapes", "glyphs")
     plan = ExtractPlan(names, limit=limit, noise=("gaussian",), noise_count=4, partners=False)
     settings = ExtractSettings(8, workers=1, overwrite=True, device="cpu", features_dir=root)
     list(extract(plan, EncoderChoice("tiny"), settings, Reporter()))
@@ -80,10 +82,7 @@ def live(root, run):
 
 
 def assert_equal_items(one, other):
-    for name, column in vars(one.made.decisions).items():
-        same = getattr(other.made.decisions, name)
-        assert (column is None) == (same is None), name
-        assert column is None or np.array_equal(column, same), name
+    assert_same(one.made.decisions, other.made.decisions)
     assert one.made.columns.keys() == other.made.columns.keys()
     for name, column in one.made.columns.items():
         assert np.array_equal(column, other.made.columns[name], equal_nan=True)
