@@ -79,11 +79,6 @@ class DecisionOptions:
         Raises:
             SettingsError: a text is not NAME=VALUE, or names no setting of the method.
         """
-        for text in self.own or ():
-            if "=" not in text:
-                raise SettingsError(
-                    f"set is '{text}', must be NAME=VALUE. For a cached set, type --cached {text}."
-                )
         if not self.own:
             return {}
         from zsntta_cli.detection.inputs import check_method
@@ -118,7 +113,7 @@ class ResultOptions:
         """Refuse what could not be written in the end, before an image is judged.
 
         Raises:
-            SettingsError: a file has another ending, or is inside the folder of copies.
+            SettingsError: a file has another ending.
             StoreError: a folder is in the way.
         """
         if self.output or self.review:
@@ -127,17 +122,10 @@ class ResultOptions:
 
             form_of(self.output, FORMS)
             form_of(self.review, PAGES, option="--review")
-        if not self.copy_to:
-            return
-        from zsntta_cli.report.verdict_folders import check_is_new
+        if self.copy_to:
+            from zsntta_cli.report.verdict_folders import check_is_new
 
-        check_is_new(self.copy_to)
-        for name, file in (("--output", self.output), ("--review", self.review)):
-            if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(self.copy_to)):
-                raise SettingsError(
-                    f"{name} is inside {self.copy_to}, which --copy-to creates: choose a path "
-                    f"outside it."
-                )
+            check_is_new(self.copy_to)
 
     def text(self, rows: "Sequence[Row]") -> bytes:
         """Rows as standard output has them: paths; lines on a terminal, as JSON Lines elsewhere.

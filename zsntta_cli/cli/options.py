@@ -288,15 +288,13 @@ class StoreOptions:
         from zsntta_cli.results.store import RecordStore, is_store
 
         found: list[Record] = []
-        if self.file or not files:
-            with self.open() as store:
-                found += stored_runs(store, curves).values()
-        for path in files or ():
-            if is_store(path):
-                with RecordStore(path) as store:
-                    found += stored_runs(store, curves).values()
-            else:
+        own = [None] if self.file or not files else []
+        for path in (*own, *(files or ())):
+            if path and not is_store(path):
                 found += read_records(path)
+                continue
+            with RecordStore(path) if path else self.open() as store:
+                found += stored_runs(store, curves).values()
         return found
 
 
@@ -359,11 +357,11 @@ class WantedRuns:
         """
         from zsntta_cli.results.frame import all_settings
 
-        wanted = {
-            "method": self.method, "id": self.id_set, "ood": self.ood_set, "ratio": self.ratio,
-            "seed": self.seed, "encoder": self.encoder, "preset": self.preset,
-        }  # fmt: skip
-        filters: dict[str, list[Any]] = {name: [*v] for name, v in wanted.items() if v}
+        filters: dict[str, list[Any]] = {
+            name.removesuffix("_set"): [*wanted]
+            for name, wanted in vars(self).items()
+            if wanted and name != "setting"
+        }
         known = dict.fromkeys((*setting_names(), "preset", "prompt"))
         for text in self.setting or ():
             name, equals, value = text.partition("=")
