@@ -25,8 +25,10 @@ class DatabaseKind:
     format: int  # another one is another version's
     tables: Mapping[str, str]  # the columns of each table, by its name
 
-    def is_made(self, database: sqlite3.Connection, path: Path) -> bool:
-        """Whether the database already has tables.
+    def prepare(self, database: sqlite3.Connection, path: Path, create: bool = True) -> bool:
+        """Whether the database has its tables; with `create` they are made if it has none.
+
+        If two processes make them, the second changes nothing.
 
         Raises:
             StoreError: the tables belong to another program, or have another format.
@@ -39,10 +41,8 @@ class DatabaseKind:
             raise StoreError(f"{path} is another program's database.")
         if tables and version != self.format:
             raise StoreError(f"{path} was made by another version of zsntta: name another file.")
-        return bool(tables)
-
-    def make(self, database: sqlite3.Connection) -> None:
-        """Make the tables of a new file; if two processes do so, the second changes nothing."""
+        if tables or not create:
+            return bool(tables)
         until = time.monotonic() + WAIT
         while True:  # SQLite does not wait for the lock of this statement
             try:
@@ -57,6 +57,7 @@ class DatabaseKind:
                 database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
             database.execute(f"PRAGMA application_id={self.application}")
             database.execute(f"PRAGMA user_version={self.format}")
+        return True
 
 
 def why_no_locks(folder: Path) -> str:

@@ -8,7 +8,6 @@ import typer
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import FRESH, JobOptions, argument
 from zsntta_cli.cli.output import TableOutput, command_line, form_of, say_notes
-from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import LiveSettings, MachineSettings
 from zsntta_cli.settings.options import check_choice
@@ -64,7 +63,8 @@ def run(
     sets = tuple(f"{name}={path}" for name, path in experiment.datasets.items())
     live, reporter = LiveSettings(experiment.data, sets, **vars(machine)), ConsoleReporter()
     records = Runner(root, jobs.jobs, jobs.engine, live, reporter, keeping).run(runs)
-    stop_if_unfinished(records)
+    if any(record.unfinished for record in records):
+        raise KeyboardInterrupt
     written: list[tuple[Path | None, bytes]] = []
     for request, (output, view) in zip(experiment.tables, tables, strict=True):
         text = render(

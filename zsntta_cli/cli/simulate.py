@@ -227,12 +227,5 @@ def simulate(
     else:
         text = render(records, form, view, to_file)
     put(text, table.output)
-    if not is_whole:
-        raise KeyboardInterrupt
-    stop_if_unfinished(records)
-
-
-def stop_if_unfinished(records: "Sequence[Record]") -> None:
-    """End as Ctrl-C does if a run is unfinished, once the finished results are out."""
-    if any(map(attrgetter("unfinished"), records)):
-        raise KeyboardInterrupt
+    if not is_whole or any(map(attrgetter("unfinished"), records)):
+        raise KeyboardInterrupt  # once the finished results are out

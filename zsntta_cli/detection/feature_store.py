@@ -85,8 +85,7 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
             uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as file:
                 file.backup(self._database)
-        if not KIND.is_made(self._database, self.path):
-            KIND.make(self._database)
+        KIND.prepare(self._database, self.path)
         self._database.execute("PRAGMA synchronous=NORMAL")
 
     def begin(self, identity: dict[str, Any]) -> dict[str, Any]:

@@ -157,10 +157,7 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
         try:
-            is_made = KIND.is_made(connection, path)
-            if create and not is_made:
-                KIND.make(connection)
-            elif not is_made:  # its maker was stopped before there was anything in it
+            if not KIND.prepare(connection, path, create):  # its maker was stopped before it began
                 connection.execute(f"CREATE TEMP TABLE contents ({KIND.tables['contents']})")
             connection.execute("PRAGMA synchronous=NORMAL")
             break
