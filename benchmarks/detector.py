@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.identity import is_level_known
-from zsntta_cli.cache.split import drawn_classes
+from zsntta_cli.cache.split import chosen_classes
 from zsntta_cli.cache.store import Features
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
@@ -112,7 +112,7 @@ def near_pairs(given: argparse.Namespace) -> Iterator[Pair]:
         name, count = part.split(":")
         whole = store.read(given.folder / f"{name}.h5")
         for seed in range(given.splits):
-            classes = drawn_classes(len(whole.class_names), int(count), seed)
+            classes = chosen_classes(count, whole.class_names, seed)
             others = np.flatnonzero(~np.isin(whole.labels, classes))
             yield scored(f"{part}-s{seed}", whole, whole, classes, others)
 

@@ -22,40 +22,40 @@ def ood_of(id_set: str) -> str:
     return f"{stem}-ood" if stem != id_set else ""
 
 
-def drawn_classes(total: int, count: int, seed: int) -> list[int]:
-    """Draw `count` of a set's `total` classes at random from a seed, and return them in order.
+def chosen_classes(wanted: str, class_names: Sequence[str], seed: int) -> list[int]:
+    """The classes of a split's ID set, in the set's order.
 
-    Raises:
-        SettingsError: the ID set or the OOD set would have no class.
-    """
-    if not 0 < count < total:
-        raise SettingsError(f"id-classes is {count}, must be in [1, {total - 1}].")
-    generator = np.random.Generator(np.random.PCG64(seed))
-    return sorted(generator.permutation(total)[:count].tolist())
-
-
-def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
-    """Read the classes that a file names, one per line, and return them in the set's order.
+    These are as many as `wanted` says, drawn at random from a seed, or those that the file of this
+    name lists, one per line.
 
     Raises:
         DatasetError: the file cannot be read, or names none.
-        SettingsError: a name is not a class, or the file names all classes.
+        SettingsError: a name is not a class, or the ID set or the OOD set would have no class.
     """
+    total = len(class_names)
+    if wanted.isdecimal():
+        if not 0 < int(wanted) < total:
+            raise SettingsError(f"id-classes is {wanted}, must be in [1, {total - 1}].")
+        generator = np.random.Generator(np.random.PCG64(seed))
+        return sorted(generator.permutation(total)[: int(wanted)].tolist())
     from zsntta_cli.datasets.words import read_words  # it draws: not for every start
 
-    wanted = set(read_words(path))
-    if strange := sorted(wanted - set(class_names)):
-        raise SettingsError(f"{path}: '{strange[0]}' is not a class of the set.")
-    if len(wanted) == len(class_names):
-        raise SettingsError(f"{path} names all {len(wanted)} classes: must name only some of them.")
-    return [i for i, name in enumerate(class_names) if name in wanted]
+    names = set(read_words(Path(wanted)))
+    if strange := sorted(names - set(class_names)):
+        raise SettingsError(f"{wanted}: '{strange[0]}' is not a class of the set.")
+    if len(names) == total:
+        raise SettingsError(f"{wanted} names all {total} classes: must name only some of them.")
+    return [i for i, name in enumerate(class_names) if name in names]
 
 
-def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
+def split(path: Path, wanted: str, seed: int, name: str | None = None) -> Iterator[Path]:
     """Write the two sets of a split beside the set's own file, which keeps all its classes.
+
+    Its classes are chosen by `chosen_classes`, and its name usually says how.
 
     Raises:
         StoreError: images have no labels, or files of these names have different features.
+        SettingsError, DatasetError: the classes cannot be chosen.
     """
     whole, ids = store.read(path), np.array(store.read_sample_ids(path), dtype=object)
     if not whole.class_names:
@@ -65,6 +65,8 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
             f"'{whole.name}' has {counted(unlabelled, 'image')} without a label: extract or import "
             f"the set without them."
         )
+    chosen = chosen_classes(wanted, whole.class_names, seed)
+    name = name or f"{path.stem}-{f'{wanted}-s{seed}' if wanted.isdecimal() else Path(wanted).stem}"
     before = whole.source.get("split", {})  # the set may be one of a split itself
     of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]

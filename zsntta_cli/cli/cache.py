@@ -130,18 +130,10 @@ def split(
     If no encoder is named, the features of every encoder are split.
     """
     from zsntta_cli.cache import split as splits
-    from zsntta_cli.cache import store
     from zsntta_cli.cache.folder import find
 
-    is_number = id_classes.isdecimal()
-    stem = f"{id_classes}-s{seed}" if is_number else Path(id_classes).stem
     for path in find(features_dir, [name], encoder):
-        class_names = store.read(path, rows=False).class_names
-        if is_number:
-            chosen = splits.drawn_classes(len(class_names), int(id_classes), seed)
-        else:
-            chosen = splits.named_classes(Path(id_classes), class_names)
-        for part in splits.split(path, new or f"{path.stem}-{stem}", chosen):
+        for part in splits.split(path, id_classes, seed, new):
             say(str(part))
 
 
