@@ -96,29 +96,22 @@ def test_what_a_method_gets_stays_as_it_was_and_the_processes_random_states_too(
 
 
 @pytest.mark.parametrize("method", CACHED)
-@pytest.mark.parametrize(("classes", "items"), [(1, 200), (60, 40)])
-def test_one_class_is_enough_and_more_classes_than_items_are_not_too_many(method, classes, items):
-    data = stream(method, 6, classes).part(slice(items))
+@pytest.mark.parametrize(
+    ("classes", "items"), [(1, 200), (60, 40), (CLASSES, COUNT), (CLASSES, 1), (CLASSES, 0)]
+)
+def test_any_number_of_classes_and_of_items_will_do(method, classes, items):
+    """One class, more classes than items, no noise images, one item, and none."""
+    data, score = stream(method, 6, classes).part(slice(items)), ThresholdSettings().score
+    if classes == CLASSES:
+        data = dataclasses.replace(data, injected=np.zeros(items, bool))
     if classes == 1 and METHODS[method].decides:  # MCM is 1 for every image: runs take this score
-        data = Match(None)(data)
-    score = MATCH if classes == 1 else ThresholdSettings().score
+        data, score = Match(None)(data), MATCH
     settings = ThresholdSettings(queue=64, score=score)
     decisions = METHODS[method](data, options_of(method), settings).push(data)
-    assert len(decisions.class_index) == items
+    assert len(decisions.class_index) == len(decisions.id_score) == items
     assert np.isfinite(decisions.id_score).all()
     assert ((decisions.class_index >= 0) & (decisions.class_index < classes)).all()
-
-
-@pytest.mark.parametrize("method", CACHED)
-def test_a_stream_without_noise_images_or_of_one_item_or_of_none(method):
-    data = stream(method, 3)
-    clean = dataclasses.replace(data, injected=np.zeros(COUNT, bool))
-    for length in (COUNT, 1, 0):
-        decisions = decide(method, clean.part(slice(length)))
-        assert len(decisions.class_index) == len(decisions.id_score) == length
-        assert np.isfinite(decisions.id_score).all()
-        assert ((decisions.class_index >= 0) & (decisions.class_index < CLASSES)).all()
-        assert (decisions.is_noise is None) == (not METHODS[method].decides)
+    assert (decisions.is_noise is None) == (not METHODS[method].decides)
 
 
 @pytest.mark.parametrize("method", CACHED)

@@ -54,11 +54,7 @@ class MethodSettings(Settings):
         return int(vars(self).get("batch_size", 1))
 
     def note(self, has_generic: bool, is_level_known: bool) -> str:
-        """The note to print before a run; "" if there is none.
-
-        `has_generic`: there is a generic text of the encoder; `is_level_known`: how far its logits
-        of fitting texts stand above that.
-        """
+        """A note on runs by an encoder with or without a generic text, or a known level; or ""."""
         return ""
 
 
@@ -118,10 +114,7 @@ class Method(_Described):
     class_probability: ClassVar[str] = ""
 
     def __init__(self, data: "StreamData", settings: Any, threshold: Any) -> None:
-        """Start before the first item; `data` is a stream that may be empty.
-
-        `settings` are of its class Settings, `threshold` the ThresholdSettings.
-        """
+        """Start before the first item of `data`, which may be empty, by ThresholdSettings."""
         from zsntta_cli.methods.threshold import OnlineThreshold  # a help page needs no NumPy
 
         self.options, self.threshold = settings, OnlineThreshold(threshold, settings.at_once)
@@ -236,16 +229,14 @@ class Behind(Method):
 
 
 class Pair:
-    """A detector with a classifier behind it, with the facts that the class of a method has.
-
-    The classifier is offered the items that the detector calls clean, or all but injected noise.
-    """
+    """A detector with a classifier behind it, with the facts that the class of a method has."""
 
     live, decides, class_probability = False, True, ""
 
     def __init__(
         self, detector: type[Method], classifier: type[Classifier], offers_all: bool = False
     ) -> None:
+        # The classifier is offered what the detector calls clean, or all but injected noise.
         self.detector, self.classifier, self.offers_all = detector, classifier, offers_all
         self.online = detector.online and classifier.online
         self.official = {**classifier.official, **detector.official}

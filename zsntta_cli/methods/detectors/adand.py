@@ -13,21 +13,19 @@ the classifier stays frozen. `push` is Algorithm 1, in the order of its lines:
 """
 
 import copy
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import AT_ONCE, FROZEN, Method, MethodSettings
-from zsntta_cli.methods.scores import Features, Floats, Mask
+from zsntta_cli.methods.scores import Features, Floats, Mask, sigmoid
 from zsntta_cli.settings.options import amount, choice, count, option, positive
 
 
 class AdaND(Method):
     """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learns from ZS-CLIP's decisions."""
 
-    @dataclass(frozen=True)
     class Settings(MethodSettings):
         warm_up_by = "warmup x update-every"
 
@@ -153,7 +151,7 @@ class LinearDetector:
     def scores(self, features: Features) -> Floats:
         """The noise scores v (B,) of raw image features (B, D)."""
         # Row by row, because a product of several rows adds up in an order that depends on them.
-        return _sigmoid(np.vecdot(features, self.weight[:-1].astype(np.float32)) + self.weight[-1])
+        return sigmoid(np.vecdot(features, self.weight[:-1].astype(np.float32)) + self.weight[-1])
 
     def learn(self, features: Features, is_noise: Mask, learning_rate: float) -> None:
         """Take an Adam step (β 0.9/0.999, no weight decay) on the mean cross-entropy.
@@ -161,7 +159,7 @@ class LinearDetector:
         `features` (B, D) are raw, and `is_noise` (B,) are pseudo-labels.
         """
         logits = features @ self.weight[:-1].astype(np.float32) + self.weight[-1]
-        error = ((_sigmoid(logits) - is_noise) / len(features)).astype(np.float32)
+        error = ((sigmoid(logits) - is_noise) / len(features)).astype(np.float32)
         gradient = np.append(error @ features, error.sum()).astype(np.float64)
         self.steps += 1
         self.mean = self.mean + 0.1 * (gradient - self.mean)
@@ -169,8 +167,3 @@ class LinearDetector:
         mean = self.mean / (1 - 0.9**self.steps)
         square = self.square / (1 - 0.999**self.steps)
         self.weight = self.weight - 2 * learning_rate * mean / (np.sqrt(square) + 1e-8)
-
-
-def _sigmoid(logits: Floats) -> Floats:
-    """The softmax of two outputs, given their difference."""
-    return 1 / (1 + np.exp(np.minimum(-logits, 500)))

@@ -45,15 +45,10 @@ _TWO = Range(least=2)
 
 
 def any_text(data: StreamData) -> Features | None:
-    """What stands for any text (D,): the encoder's generic text, or the mean of the classes' own.
-
-    None: there is no generic text, and the classes are too alike.
-    """
-    if data.generic is not None:
-        return data.generic
+    """Any text (D,): the generic text, or the mean of the classes' own; None if they are alike."""
     classes, mean = len(data.text_features), data.text_features.mean(0)
-    if classes < 2:
-        return None
+    if data.generic is not None or classes < 2:
+        return data.generic
     cosine = (classes * float(mean @ mean) - 1) / (classes - 1)  # mean of two different classes
     return mean if data.logit_scale * (1 - cosine) >= _APART else None
 
