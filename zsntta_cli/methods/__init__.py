@@ -8,6 +8,7 @@ makes such a pair when it is looked up.
 import shlex
 from collections import UserDict
 from functools import cache, partial
+from operator import attrgetter
 from pkgutil import resolve_name
 from typing import Any
 
@@ -84,7 +85,7 @@ def own_code(name: str) -> tuple[type, ...]:
     """The classes of a method that are from outside the package; a pair may have two."""
     method = METHODS[name]
     parts = (method.detector, method.classifier) if isinstance(method, Pair) else (method,)
-    return tuple(part for part in parts if not part.__module__.startswith("zsntta_cli."))
+    return tuple(filter(attrgetter("is_own"), parts))
 
 
 def method_place(name: str) -> tuple[int, int, str]:

@@ -73,11 +73,13 @@ class _Described:
     revision: ClassVar[int] = 1  # goes up when decisions change; older results are then not shown
     cites: ClassVar[tuple[str, ...]] = ()  # keys of report/references.bib, or new entries
     cost: ClassVar[str] = ""  # in words: the memory that it takes, and the work for an item
+    is_own: ClassVar[bool]  # whether its code is from outside the package
 
     def __init_subclass__(cls) -> None:
         """Make its Settings a frozen dataclass, with those that it inherits from."""
         if not (isinstance(cls.Settings, type) and issubclass(cls.Settings, MethodSettings)):
             raise SettingsError(f"{cls.__name__}.Settings is not a subclass of MethodSettings.")
+        cls.is_own = not cls.__module__.startswith("zsntta_cli.")
         for kind in reversed(cls.Settings.__mro__):
             if issubclass(kind, MethodSettings) and "__dataclass_fields__" not in vars(kind):
                 dataclass(frozen=True)(kind)

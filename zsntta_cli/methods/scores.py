@@ -5,7 +5,8 @@ arXiv 2211.13445. Thresholds are found from the noise score u = 1 - MCM.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -22,18 +23,25 @@ Features = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
 class Columns:
     """A dataclass whose fields are arrays with a row for each item, or None."""
 
     def part(self, rows: slice | NDArray[np.integer]) -> Self:
         """Those of some of the items."""
-        return type(self)(*[None if c is None else c[rows] for c in vars(self).values()])
+        columns = dict(vars(self))
+        for name, column in columns.items():
+            columns[name] = None if column is None else column[rows]
+        return replace(self, **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Those of consecutive parts of a stream, in order."""
-        together = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*[None if c[0] is None else np.concatenate(c) for c in together])
+        columns = dict(vars(parts[0]))
+        for name, first in columns.items():
+            if first is not None:
+                columns[name] = np.concatenate([*map(attrgetter(name), parts)])
+        return replace(parts[0], **columns)
 
 
 def unit(features: NDArray[np.floating]) -> NDArray[Any]:
