@@ -86,27 +86,20 @@ def assert_same_bits(before, after):
     assert before[1:] == after[1:]
 
 
-def picture_set(count, size=48):
+def picture_data(encoder, count, size=48):
+    """Random pictures through the encoder's own preprocessing, every third one injected noise."""
     generator = np.random.default_rng(0)
     colours = generator.integers(0, 256, (count, 1, 1, 3), np.uint8) // 2
-    pixels = colours + generator.integers(0, 128, (count, size, size, 3), np.uint8)
-    labels = np.full(count, -1, np.int32)
-    ids = [str(i) for i in range(count)]
-    return ImageSet("pictures", lambda i: Image.fromarray(pixels[i]), labels, ids)
-
-
-def picture_data(encoder, count, truly_clean=None):
-    """Random pictures through the encoder's own preprocessing, every third one injected noise."""
-    images = picture_set(count)
+    pictures = colours + generator.integers(0, 128, (count, size, size, 3), np.uint8)
+    images = ImageSet(
+        "pictures", lambda i: Image.fromarray(pictures[i]), np.full(count, -1), range(count)
+    )
     pixels = np.stack([encoder.resize(images.read(i)) for i in range(count)])
-    features = encoder.encode_pixels(pixels)
     names = ["circle", "square", "star"]
     text = encoder.encode_texts(class_prompts(PROMPT, names))
     scale = 20.0  # of a softmax that is not one class alone
-    stream = of_features(features, text, scale, np.arange(count) % 3 == 2)
-    return LiveData(
-        stream, encoder, images, names, PROMPT, truly_clean=truly_clean, view_seeds=range(count)
-    )
+    stream = of_features(encoder.encode_pixels(pixels), text, scale, np.arange(count) % 3 == 2)
+    return LiveData(stream, encoder, images, names, PROMPT, view_seeds=range(count))
 
 
 SHORT = {
