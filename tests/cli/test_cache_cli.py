@@ -116,6 +116,18 @@ def test_verify_finds_ids_that_are_there_twice_and_files_of_two_encoders(zsntta)
     )
 
 
+def test_a_copied_folder_of_a_known_encoder_is_told(zsntta):
+    made = {**ENCODER, "model": "tiny", "pretrained": "embedded", "precision": "fp32"}
+    for folder in ("ViT-B-16-openai", "tiny"):
+        write(folder=folder, encoder=made)
+    told = zsntta("cache", "verify").stderr
+    assert "note: features/ViT-B-16-openai/ has features of tiny: was it copied?" in told
+    assert "features/tiny/" not in told
+    run = zsntta("simulate", "--method=zs-clip", "--id=pets", "--ratio=0", "--prompt=a {}.",
+                 "--noise=none", "--encoder=ViT-B-16-openai")  # fmt: skip
+    assert "the features in ViT-B-16-openai/ were made with tiny" in run.output
+
+
 def test_import_and_export_say_what_they_wrote(zsntta, tmp_path):
     np.savez(tmp_path / "in.npz", features=ROWS, labels=LABELS)
     np.savez(tmp_path / "text.npz", text_features=2 * np.eye(3, 16), class_names=NAMES)

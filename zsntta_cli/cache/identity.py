@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import StoreError, counted, first_of, short
-from zsntta_cli.settings import CHECKPOINT, hub_folder
+from zsntta_cli.settings import CHECKPOINT, IMPORTED, hub_folder, known_folders
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
@@ -31,6 +31,16 @@ def is_level_known(identity: Mapping[str, Any]) -> bool:
     """Whether it is known how far an encoder's logits of fitting texts exceed those of others."""
     model = str(identity.get("model")).removesuffix("-quickgelu")
     return model in _LEVEL_KNOWN and identity.get("pretrained") == _OPENAI
+
+
+def foreign_model(features: "Features") -> str:
+    """The model of features in a folder that is named after another encoder; empty otherwise.
+
+    Only the folders of the paper's encoders and of the embedded one are known.
+    """
+    model, folder = str(features.identity.get("model")), features.path.parent.name
+    is_named = folder in known_folders() and features.identity.get("pretrained") != IMPORTED
+    return short(model) if is_named and not folder.startswith(model) else ""
 
 
 def difference(

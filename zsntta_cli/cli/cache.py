@@ -89,7 +89,7 @@ def verify(
     from zsntta_cli.cache import store
     from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.folder import find
-    from zsntta_cli.cache.identity import difference
+    from zsntta_cli.cache.identity import difference, foreign_model
 
     paths, bad, firsts = find(features_dir, names or (), encoder), 0, dict[Path, store.Features]()
     for path in paths:
@@ -99,6 +99,8 @@ def verify(
             first = firsts.setdefault(path.parent, features)
             if differs := difference(features.identity, first.identity):
                 wrong = [f"made with a different encoder than {first.path.name} ({differs})"]
+            elif features is first and (model := foreign_model(first)):
+                say(f"note: {path.parent}/ has features of {model}: was it copied?", err=True)
             for shot in zero_shots(features) if published else ():
                 facts.append(shot.line)
                 wrong += [f"{shot.line}: {shot.warning}"] if shot.warning else []
