@@ -114,7 +114,7 @@ BROKEN = {
     "from zsntta_cli.cli import main\nmain()\n": "broken.py runs zsntta while it is loaded: put ",
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
     "'x': print is not a Method: write class NAME(Method).",
-    f"{CLASS}    Settings = dict\n": "Own.Settings is not a subclass of MethodSettings.",
+    f"{CLASS}    Settings = dict\n": "Own.Settings is not a subclass of MethodSettings: write ",
     OWN_SCRIPT.replace('"own"', '"adand"'): "adds the method 'adand', but that name is taken",
 }
 

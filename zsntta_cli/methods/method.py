@@ -78,7 +78,8 @@ class _Described:
     def __init_subclass__(cls) -> None:
         """Make its Settings a frozen dataclass, with those that it inherits from."""
         if not (isinstance(cls.Settings, type) and issubclass(cls.Settings, MethodSettings)):
-            raise SettingsError(f"{cls.__name__}.Settings is not a subclass of MethodSettings.")
+            wrong = f"{cls.__name__}.Settings is not a subclass of MethodSettings"
+            raise SettingsError(f"{wrong}: write class Settings(MethodSettings).")
         cls.is_own = not cls.__module__.startswith("zsntta_cli.")
         for kind in reversed(cls.Settings.__mro__):
             if issubclass(kind, MethodSettings) and "__dataclass_fields__" not in vars(kind):
