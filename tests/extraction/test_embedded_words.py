@@ -148,8 +148,6 @@ def test_all_sets_are_embedded_under_prompts_of_their_own(cached, few):
 def test_neglabel_runs_at_once_on_the_only_set(cached, few):
     line = ("simulate", "--model", "tiny", "--method", "neglabel", "--ood", "glyphs",
             "--report", "ood", "--limit", "100")  # fmt: skip
-    fails(cached(*line), "neglabel needs a word list (cached: none): type zsntta extract --words "
-          "wordnet --model tiny\n")  # fmt: skip
     fails(cached(*line, "--set", "words=csp"), "type zsntta extract --words csp --model tiny\n")
     cached(*EXTRACT, "cma")
     fails(cached(*line), "(cached: cma): name one with --set words=NAME, or type zsntta extract")

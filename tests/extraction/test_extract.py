@@ -56,8 +56,12 @@ def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
 
 def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, stopping):
     reference = store.read(extractor(tmp_path / "whole").dataset(glyphs()).path)
-    with stopping(5):
-        extractor().dataset(glyphs())
+    for root in (tmp_path / "others", tmp_path / "features"):
+        with stopping(5):
+            extractor(root).dataset(glyphs())
+    others = extractor(tmp_path / "others", batch_size=16)
+    assert others.dataset(glyphs()).encoded == 70
+    assert "glyphs: starting over: an interrupted run had a different" in others.reporter.notes[0]
     path = feature_path(tmp_path / "features", "tiny", "glyphs")
     assert not path.exists()
     resumed = extractor()
@@ -65,14 +69,6 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, sto
     assert resumed.reporter.advanced[0] == 32
     assert store.read(path).digest == reference.digest
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
-
-
-def test_what_an_interrupted_run_of_other_batches_made_is_made_again(extractor, stopping):
-    with stopping(5):
-        extractor().dataset(glyphs())
-    again = extractor(batch_size=16)
-    assert again.dataset(glyphs()).encoded == 70
-    assert "glyphs: starting over: an interrupted run had a different" in again.reporter.notes[0]
 
 
 def test_a_file_of_other_images_another_encoder_or_type_is_kept(extractor):
