@@ -108,8 +108,10 @@ def _alone(target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(path).acquire(blocking=False):
-                yield
-                path.unlink(missing_ok=True)
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
         except Timeout as error:
             raise DatasetError(f"another process is fetching {target}.") from error
 
