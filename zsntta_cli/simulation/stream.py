@@ -81,8 +81,6 @@ def build_stream(
         ood_rows = np.concatenate([np.tile(np.arange(n_ood), repeats), drawn[:remainder]])
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
-    if max(n_id, n_ood) < 2**31:
-        row = row.astype(np.int32)
     generator = np.random.Generator(np.random.PCG64(settings.seed))
     order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels)[: settings.limit]
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
