@@ -26,7 +26,7 @@ OUTPUTS = {
     ("cache list", "--output"): (("cache", "list"), TABLES),
     ("datasets list", "--output"): (("datasets", "list"), TABLES),
     ("encoders list", "--output"): (("encoders", "list"), TABLES),
-    ("detect", "--output"): (DETECT, (".jsonl", ".csv")),
+    ("detect", "--output"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }
 NEEDS_NOTHING = ("methods list", "datasets list", "encoders list", "cache list")

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reviewed import unread, verdict
@@ -18,6 +19,7 @@ from zsntta_cli.report.verdicts import (
     line,
     summary,
     suspicious,
+    write_rows,
 )
 
 
@@ -112,3 +114,18 @@ def test_all_outputs_agree_on_how_many(answers):
     html = review(rows, ["cat"], facts, {}, {})
     for answer, count in (("noise", noise), ("unsure", unsure), ("clean", clean)):
         assert html.count(f'<b class="is-{answer}">') == count
+
+
+def test_parquet_has_the_fields_and_their_types(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "rows.parquet"
+    write_rows(path, [row(), broken("b\udcff.png")])
+    table = parquet.read_table(path)
+    assert tuple(table.column_names) == FIELDS
+    assert [str(kind) for kind in table.schema.types] == [
+        "int64", "string", "string", "int64", "string", "bool", "int64",
+        "double", "double", "double", "string", "double", "double",
+        "list<element: struct<class: string, score: double>>", "string", "string", "string",
+        "string",
+    ]  # fmt: skip
+    assert table.to_pylist() == [row(), broken("b\\udcff.png")]

@@ -117,7 +117,9 @@ def _check_outputs(typed: Mapping[str, Any]) -> None:
         for other, value in typed.items():
             for named in value if isinstance(value, list) else [value]:
                 text = str(named) if isinstance(named, str | Path) and other != name else ""
-                for path in (text, *glob.glob(text)):
+                typed_path = os.path.expanduser(text)
+                # NAME=PATH and a pattern name files, too
+                for path in (typed_path, text.partition("=")[2], *glob.glob(typed_path)):
                     if os.path.exists(path) and os.path.samefile(output, path):
                         raise SettingsError(
                             f"--{name} {output} would replace {named}, which this command also "

@@ -81,6 +81,10 @@ class DecisionOptions:
         """
         if not self.own:
             return {}
+        if plain := next((text for text in self.own if "=" not in text), ""):
+            raise SettingsError(
+                f"set is '{plain}', must be NAME=VALUE. For a cached set, type --cached {plain}."
+            )
         from zsntta_cli.detection.inputs import check_method
 
         check_method(self.method)
@@ -94,7 +98,7 @@ class DecisionOptions:
 class ResultOptions:
     """Options that say where verdicts go."""
 
-    output: Path | None = _result(None, "File to write the verdicts to: .csv or .jsonl.")
+    output: Path | None = _result(None, "File to write the verdicts to: .csv, .jsonl or .parquet.")
     only: Literal["noise", "unsure", "clean"] | None = _result(
         None, "Keep only verdicts with this answer."
     )
@@ -113,19 +117,27 @@ class ResultOptions:
         """Refuse what could not be written in the end, before an image is judged.
 
         Raises:
-            SettingsError: a file has another ending.
-            StoreError: a folder is in the way.
+            SettingsError: a file has another ending, or is in the folder of copies.
+            StoreError: a folder is in the way, or pyarrow is missing.
         """
         if self.output or self.review:
             from zsntta_cli.cli.output import PAGES, form_of
-            from zsntta_cli.report.verdicts import FORMS
+            from zsntta_cli.report.verdicts import FORMS, check_form
 
             form_of(self.output, FORMS)
             form_of(self.review, PAGES, option="--review")
+            check_form(self.output)
         if self.copy_to:
             from zsntta_cli.report.verdict_folders import check_is_new
 
             check_is_new(self.copy_to)
+            folder = os.path.abspath(self.copy_to)
+            for name, file in (("--output", self.output), ("--review", self.review)):
+                if file and Path(os.path.abspath(file)).is_relative_to(folder):
+                    raise SettingsError(
+                        f"{name} is inside {self.copy_to}, which --copy-to creates: choose a path "
+                        f"outside it."
+                    )
 
     def text(self, rows: "Sequence[Row]") -> bytes:
         """Rows as standard output has them: paths; lines on a terminal, as JSON Lines elsewhere.

@@ -4,6 +4,7 @@ Everything about a method comes from its class: facts, the fields of its setting
 """
 
 import ast
+import contextlib
 import inspect
 import re
 import sys
@@ -49,23 +50,24 @@ def feature_rows(root: Path, encoder: str | None) -> list[Row]:
                 header = store.read(path, rows=False)
             except StoreError as error:
                 state = f"broken: {first_line(error.__cause__ or error)}"
-        elif path.suffix == ROWS:
+        elif path.suffix == ROWS and path.name.startswith("."):
             name, state = path.stem[1:], "unfinished"
-        elif path.suffix == ANSWERS:
+        elif path.suffix == ANSWERS and not path.name.startswith("."):
             name = f"{Path(path.stem).stem}, TPT's answers"
         elif path.suffix == PARTS and not path.with_suffix(".h5").exists():
             files = [*path.glob("[0-9]*.h5")]
             state = f"{len(files)} parts, not joined"
         else:
             continue
-        rows.append({
-            "encoder": path.parent.name, "name": name,
-            "images": len(header) if header else None,
-            "classes": (len(header.class_names) or None) if header else None,
-            "templates": list(header.texts) if header else [state],
-            "mib": f"{sum(file.stat().st_size for file in files) / 2**20:.1f}",
-            "created": header.created[:10] if header else "",
-        })  # fmt: skip
+        with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+            rows.append({
+                "encoder": path.parent.name, "name": name,
+                "images": len(header) if header else None,
+                "classes": (len(header.class_names) or None) if header else None,
+                "templates": list(header.texts) if header else [state],
+                "mib": f"{sum(file.stat().st_size for file in files) / 2**20:.1f}",
+                "created": header.created[:10] if header else "",
+            })  # fmt: skip
     return sorted(rows, key=itemgetter("encoder", "name"))
 
 

@@ -6,14 +6,15 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.detector import fewest_for
 from zsntta_cli.detection.run import DetectRun
 from zsntta_cli.detection.verdicts import ADAPTED, FIELDS, NOISE, UNSURE, WARM_UP, Row
-from zsntta_cli.errors import counted, printable
-from zsntta_cli.files import write_whole
+from zsntta_cli.errors import StoreError, counted, printable
+from zsntta_cli.files import whole_file, write_whole
 from zsntta_cli.progress import console
 from zsntta_cli.settings import is_tiny
 
@@ -25,7 +26,8 @@ _DEMONSTRATION = (
     "shapes are unsure. Omit --model tiny to use a real one, ViT-B-16."
 )
 _DIGITS = 4  # of scores, which have deviations near 1: images that agree in them are alike
-FORMS = {".jsonl": "jsonl", ".csv": "csv"}  # of files of rows
+FORMS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}  # of files of rows
+_NUMBERS = ("score", "threshold", "margin", "evidence", "level")
 
 
 def suspicious(rows: Iterable[Row], most: int = SHOWN) -> list[Row]:
@@ -184,14 +186,36 @@ def _of_the_whole(judged: Sequence[Row], noise: int, unsure: int, facts: Facts) 
 # Files, each absent or whole.
 
 
+def check_form(path: Path | None) -> None:
+    """Refuse, before the work starts, a file whose library is missing; StoreError says which."""
+    if path and path.suffix.lower() == ".parquet" and not find_spec("pyarrow"):
+        raise StoreError(f"{path} is Parquet: type pip install 'zsntta[parquet]'")
+
+
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """Write rows to a file by its ending, one of FORMS.
 
     Raises:
         StoreError: writing fails; what was at the path before is still there.
     """
-    is_json = FORMS[path.suffix.lower()] == "jsonl"
-    write_whole(path, json_lines(rows) if is_json else csv_lines(rows))
+    form = path.suffix.lower()
+    if form != ".parquet":
+        write_whole(path, json_lines(rows) if form == ".jsonl" else csv_lines(rows))
+        return
+    import pyarrow
+    import pyarrow.parquet
+
+    plain = [  # bytes of a path that are not UTF-8 are escaped, as Parquet needs
+        {**row, "source": row["source"].encode(errors="backslashreplace").decode()} for row in rows
+    ]
+    types = dict.fromkeys(FIELDS, pyarrow.string())
+    types |= dict.fromkeys(("format", "class_index", "rank"), pyarrow.int64())
+    types |= dict.fromkeys(_NUMBERS, pyarrow.float64())
+    likely = pyarrow.struct([("class", pyarrow.string()), ("score", pyarrow.float64())])
+    types |= {"noise": pyarrow.bool_(), "top": pyarrow.list_(likely)}
+    table = pyarrow.Table.from_pylist(plain, schema=pyarrow.schema(types))
+    with whole_file(path) as temporary:
+        pyarrow.parquet.write_table(table, temporary)
 
 
 def json_lines(rows: Sequence[Row]) -> bytes:
