@@ -33,6 +33,15 @@ def test_a_folder_of_ones_own_is_extracted_once_and_simulated(cached, mine):
     assert "ID: mine" in result.stdout
 
 
+def test_a_named_set_has_class_features_though_it_is_a_partner_of_another(zsntta):
+    sets = ("--dataset", "shapes", "--dataset", "digits", "--limit", 4, "--noise", "none", *TINY)
+    result = zsntta("extract", *sets)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("digits.h5") == 1
+    assert store.read(Path("features/tiny/digits.h5")).texts
+    assert not store.read(Path("features/tiny/glyphs.h5")).texts
+
+
 def test_a_broken_image_ends_it_or_is_left_out(zsntta, picture_folder, mine):
     (picture_folder / "dog" / "0.jpg").write_bytes(b"broken")
     result = zsntta(*mine, "--batch-size", 1)

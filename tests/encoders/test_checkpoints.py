@@ -136,6 +136,7 @@ UNKNOWN = "preprocessor_config.json has unsupported steps"
      (lambda clip: change(clip / CONFIG, model_type="llama"),
       "model type is 'llama', must be one of clip,"),
      (lambda clip: (clip / CONFIG).unlink(), "model type is 'None'"),
+     (lambda clip: (clip / CONFIG).rename(clip / "adapter_config.json"), "merge_and_unload"),
      (lambda clip: clip.rename(clip.with_name("moved")), "(the folder does not exist)"),
      (lambda clip: (clip / PROCESSOR).unlink(), "Can't load image processor for"),
      (lambda clip: (clip / PROCESSOR).write_text("["), "preprocessor_config.json' is not a valid"),
@@ -158,11 +159,24 @@ def test_weights_that_do_not_fit_are_no_random_ones(tmp_path):
         ({k: v for k, v in state.items() if k != "visual_projection.weight"},
          "do not fit its config.json: visual_projection.weight is missing"),
         (state | {"visual_projection.weight": torch.zeros(3, 4)}, "visual_projection.weight is"),
-        ({f"module.{k}": v for k, v in state.items()}, "logit_scale is missing"),
+        ({f"module.{k}": v for k, v in state.items() if k != "visual_projection.weight"},
+         "visual_projection.weight is missing"),
     ):  # fmt: skip
         save_file(changed, path, metadata={"format": "pt"})
         with refused(said, error=EncoderError):
             load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu")
+
+
+def test_a_prefix_of_all_weights_is_taken_off_with_a_note(tmp_path):
+    save("clip", tmp_path / "clip")
+    path, choice = tmp_path / "clip" / "model.safetensors", EncoderChoice(f"hf:{tmp_path / 'clip'}")
+    before = load_encoder(choice, "cpu").encode_texts(["a photo of a circle."])
+    state = {f"module.{key}": tensor.clone() for key, tensor in load_file(path).items()}
+    save_file(state, path, metadata={"format": "pt"})
+    after = load_encoder(choice, "cpu")
+    assert "the weights under module.* are used" in after.notes[0]
+    texts = after.encode_texts(["a photo of a circle."])
+    np.testing.assert_allclose(texts, before, atol=1e-6)
 
 
 def test_without_the_library_it_is_told_what_to_install(zsntta, monkeypatch):

@@ -52,9 +52,6 @@ NO_CHECKPOINTS = {  # and what is said of it
     "zip.pt": (write_zip, ""),
     "list.pt": (lambda path: path.write_bytes(pickle.dumps([1, 2, 3])), ""),
     "nothing.pt": (lambda path: torch.save({}, path), ""),
-    "two.pt": (lambda path: torch.save(dict.fromkeys("ab", released.clip_state()), path),
-               "they do not fit: Missing key"),
-    "as its ending does not say.pt": (lambda path: save_file(released.clip_state(), path), ""),
     "cut.pt": (cut(torch.save), ""),
     "cut.safetensors": (cut(save_file), ""),
     "object beside.pt": (lambda path: torch.save({"model": Touches()}, path), MORE),
@@ -77,6 +74,15 @@ def test_a_file_that_is_no_such_checkpoint_is_refused_in_a_line(tmp_path, monkey
     assert not Path("ran").exists()
 
 
+def test_an_adapter_is_no_model_and_of_several_models_none_is_chosen(tmp_path):
+    torch.save({"model.q_proj.lora_A.weight": torch.ones(1)}, tmp_path / "adapter_model.bin")
+    with refused("has a PEFT adapter instead of a complete model", error=EncoderError):
+        loaded(tmp_path / "adapter_model.bin")
+    torch.save(dict.fromkeys(("model", "ema"), released.clip_state()), tmp_path / "two.pt")
+    with refused("two.pt has several models (model: *, ema: *): save only one", error=EncoderError):
+        loaded(tmp_path / "two.pt")
+
+
 def prefixed(prefix, state):
     return {f"{prefix}{name}": tensor for name, tensor in state.items()}
 
@@ -84,15 +90,16 @@ def prefixed(prefix, state):
 WRAPPED = {  # how training scripts save a model, and what the note names
     "model.pt": (lambda state: {"model": state, "epoch": 3}, "model: *"),
     "prefixed.bin": (
-        lambda state: {"state_dict": prefixed("module.clip.", state)}, "clip.*",
+        lambda state: {"state_dict": prefixed("module.clip.", state)}, "state_dict: module.clip.*",
     ),
     "lightning.ckpt": (
         lambda state: {"state_dict": {"head.weight": torch.zeros(2), **prefixed("m.", state)},
                        "optimizer": {"param_groups": [{"lr": 0.1}]}},
-        "m.*",
+        "state_dict: m.*",
     ),
     "parallel.pt": (lambda state: prefixed("module.", state), ""),
     "beside.pt": (lambda state: {"state_dict": state, "optimizer": {"lr": 0.1}}, ""),
+    "of torch.safetensors": (lambda state: state, ""),
 }  # fmt: skip
 
 
@@ -105,3 +112,11 @@ def test_wrapped_weights_are_read_with_a_note(tmp_path, name):
     assert all(torch.equal(weights.model.state_dict()[key], of) for key, of in state.items())
     note = f"note: {path}: the weights under {place} are used."
     assert weights.notes == ((note,) if place else ())
+
+
+def test_tensors_of_safetensors_are_read_whatever_the_ending(tmp_path):
+    state = released.clip_state()
+    save_file(state, tmp_path / "a.pt")
+    weights = loaded(tmp_path / "a.pt")
+    assert torch.equal(weights.model.state_dict()["visual.proj"], state["visual.proj"])
+    assert not weights.notes

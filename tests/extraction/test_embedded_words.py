@@ -80,7 +80,9 @@ def test_a_killed_list_goes_on_where_it_was(tmp_path, at, finished, left):
     assert resumed.words("words-many", lambda: WORDS, TEMPLATES).encoded == len(WORDS)
     assert resumed.reporter.advanced[0] == finished
     assert again.batches == left
-    whole = extractor(tmp_path / "whole", Batched()).words("words-many", lambda: WORDS, TEMPLATES)
+    uninterrupted = extractor(tmp_path / "whole", Batched())
+    whole = uninterrupted.words("words-many", lambda: WORDS, TEMPLATES)
+    assert not uninterrupted.reporter.notes
     assert path_in(root).read_bytes() == whole.path.read_bytes()
     assert {p.name for p in path_in(root).parent.iterdir()} == {
         ".words-many.lock", "words-many.h5",

@@ -4,6 +4,8 @@ CLIP, SigLIP and SigLIP 2 of a fixed resolution are read, from safetensors; no c
 """
 
 import hashlib
+import re
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import huggingface_hub
 import open_clip
 import torch
 
-from zsntta_cli.encoders.weights import Weights, in_cache
+from zsntta_cli.encoders.weights import ADAPTER, Weights, in_cache
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.files import sha256
 from zsntta_cli.settings import CHECKPOINT, EncoderChoice, hub_folder
@@ -58,14 +60,23 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
             folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
         if not folder.is_dir():  # the library would ask the hub for it
             raise EncoderError("the folder does not exist")
+        if (folder / "adapter_config.json").exists() and not (folder / "config.json").exists():
+            raise EncoderError(f"it {ADAPTER}")
         kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
         if kind not in _KINDS:
             raise EncoderError(f"its model type is '{kind}', must be one of {', '.join(_KINDS)}")
         images = library.ImageProcessingMixin.get_image_processor_dict(folder)[0]
         preprocessing = _preprocessing(images, kind)
-        model, keys = getattr(library, _KINDS[kind]).from_pretrained(
-            folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True
-        )
+        load = partial(
+            getattr(library, _KINDS[kind]).from_pretrained, folder, use_safetensors=True,
+            output_loading_info=True, ignore_mismatched_sizes=True,
+        )  # fmt: skip
+        (model, keys), notes = load(), list[str]()
+        scales = [key for key in keys["unexpected_keys"] if key.endswith(".logit_scale")]
+        if scales and "logit_scale" in keys["missing_keys"]:  # as training scripts save them
+            prefix = scales[0].removesuffix("logit_scale")
+            model, keys = load(key_mapping={f"^{re.escape(prefix)}": ""})
+            notes.append(f"note: {choice.model}: the weights under {prefix}* are used.")
         if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
             what = f"{lacking[0]} is missing or has a different size"
             raise EncoderError(f"its weights do not fit its config.json: {what}")
@@ -84,7 +95,7 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if digests[1:] else digests[0]
     model.to(open_clip.get_cast_dtype(choice.precision) or torch.float32)
     versions = {"transformers": str(library.__version__)}
-    return Weights(Checkpoint(model, preprocessing), tokenize, digest, versions=versions)
+    return Weights(Checkpoint(model, preprocessing), tokenize, digest, tuple(notes), versions)
 
 
 def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:

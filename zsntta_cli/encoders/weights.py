@@ -31,6 +31,11 @@ _SCALE = "logit_scale"  # the one tensor by which each CLIP is known, whatever i
 _NO_WEIGHTS = ("input_resolution", "context_length", "vocab_size")  # in OpenAI's archives
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
+# PEFT saves what was trained apart from the model that it changes.
+ADAPTER = (
+    "has a PEFT adapter instead of a complete model: write one with "
+    "model.merge_and_unload().save_pretrained(FOLDER)"
+)
 
 
 class Weights(NamedTuple):
@@ -93,7 +98,6 @@ def _tokenizer(model: str) -> Callable[..., "torch.Tensor"]:
     source, way = config.get("text_cfg", {}).get("hf_tokenizer_name", ""), ""
     try:
         if source:
-            way = "type pip install 'zsntta[transformers]'"
             import transformers  # noqa: F401 # without it, a request to the hub is in vain
 
             way = f"download https://huggingface.co/{source} and type --model local-dir:FOLDER"
@@ -101,7 +105,9 @@ def _tokenizer(model: str) -> Callable[..., "torch.Tensor"]:
         tokenizer: Callable[..., torch.Tensor] = open_clip.get_tokenizer(model)
         return tokenizer
     except Exception as error:  # transformers and the hub raise what they like
-        if not source:
+        if isinstance(error, ImportError):
+            way = "type pip install 'zsntta[transformers]'"
+        if not way:
             raise
         reason = first_line(error)
         raise EncoderError(f"cannot read the tokenizer of {model} ({reason}): {way}.") from error
@@ -157,24 +163,42 @@ def _load_into(model: Any, path: Path) -> str:
     try:
         open_clip.load_checkpoint(model, str(path))
         return ""
-    except Exception:  # they are wrapped, have a prefix, or are no weights of this model
-        content = open_clip.factory.load_state_dict(str(path))
-        states = {"": content}
-        states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
-        places = [
-            (wrapper, key.removesuffix(_SCALE))
-            for wrapper, state in states.items()
-            for key in map(str, state)
-            if key.endswith(_SCALE)
-        ]
-        if len(places) != 1:
+    except Exception:  # its ending does not fit, it is wrapped, or it has no weights of this model
+        if not (models := _models_in(path)):
             raise
-    [(wrapper, prefix)] = places
-    state = {k.removeprefix(prefix): v for k, v in states[wrapper].items() if k.startswith(prefix)}
+    if len(models) > 1:
+        raise EncoderError(f"{path} has several models ({', '.join(models)}): save only one.")
+    [(place, state)] = models.items()
     with TemporaryDirectory() as folder:  # open_clip takes a path, and knows its models' old forms
         torch.save(state, copy := Path(folder, "state.pt"))
         open_clip.load_checkpoint(model, str(copy))
-    return f"note: {path}: the weights under {wrapper}{prefix}* are used."
+    return f"note: {path}: the weights under {place} are used." if place != "*" else ""
+
+
+def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
+    """The tensors of each CLIP in a file, by their wrapper and prefix; its ending tells nothing."""
+    import torch
+    from safetensors.torch import load_file
+
+    with path.open("rb") as file:
+        is_safetensors = file.read(9)[8:] == b"{"  # after the length of a header in JSON
+        file.seek(0)
+        content = load_file(path) if is_safetensors else torch.load(file, "cpu", weights_only=True)
+    content = content if isinstance(content, dict) else {}
+    states = {"": content}
+    states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
+    models = {}
+    for wrapper, state in states.items():
+        tensors = {str(key): tensor for key, tensor in state.items()}
+        if any(".lora_" in key for key in tensors):
+            raise EncoderError(f"{path} {ADAPTER}, and type --model hf:./FOLDER.")
+        for key in tensors:
+            if key.endswith(_SCALE):
+                prefix = key.removesuffix(_SCALE)
+                models[f"{wrapper}{prefix}*"] = {
+                    k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)
+                }
+    return models
 
 
 def _state_sha256(model: Any) -> str:
@@ -209,12 +233,14 @@ def activation_note(choice: EncoderChoice) -> str:
 
 
 def _tag(choice: EncoderChoice) -> dict[str, Any]:
-    """What open_clip knows of a tag: EncoderError if its model has no such tag."""
+    """What open_clip knows of a tag: EncoderError if there is no such model or tag."""
     import open_clip
 
     model, name = choice.model, choice.pretrained
     tag: dict[str, Any] = open_clip.get_pretrained_cfg(model, name)
     if not tag:
+        if clause := misspelt(model):
+            raise EncoderError(f"{clause}.")
         tags = open_clip.list_pretrained_tags_by_model(model)
         raise EncoderError(
             f"'{name}' is neither a file nor weights of {model}{near(name, tags)} (known: "
@@ -304,7 +330,7 @@ def foreseen(choice: EncoderChoice) -> str:
     It is empty for a model that has its own weights, for a file and for random weights.
 
     Raises:
-        EncoderError: the model has no such tag.
+        EncoderError: open_clip has no such model or tag.
     """
     is_tag = not choice.has_own_weights and not choice.file and ":" not in choice.model
     if not is_tag or choice.pretrained == RANDOM_WEIGHTS:

@@ -183,6 +183,7 @@ class Extractor:
                 text, encoded = Text(template, np.array(unfinished.rows)), total
                 there = replace(there, texts={**there.texts, template: text})
                 there = store.write(there, ())
+                _rows_path(path).unlink(missing_ok=True)  # the next template's are others
             return self._result(there, encoded, time.monotonic() - started)
 
     def match_class_names(self) -> None:

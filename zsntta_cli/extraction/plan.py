@@ -63,11 +63,12 @@ class ExtractPlan:
 
     @cached_property
     def partner_names(self) -> tuple[str, ...]:
-        """The OOD sets that belong to its ID sets; none if an OOD set is named."""
+        """The OOD sets beside its ID sets that belong to them; none if an OOD set is named."""
         entries = [datasets.CATALOGUE.get(name.base) for name in self.names]
         if not self.partners or any(entry is None or entry.role == "ood" for entry in entries):
             return ()
-        return tuple(dict.fromkeys(p for name in self.names for p in datasets.partners(name)))
+        partners = dict.fromkeys(p for name in self.names for p in datasets.partners(name))
+        return tuple(partner for partner in partners if partner not in map(str, self.names))
 
 
 def extract(
