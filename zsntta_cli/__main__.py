@@ -34,7 +34,8 @@ def main() -> None:
     # The search for cycles at the end takes 30 ms, and all memory is freed anyway; with torch it is
     # needed, as its libraries report objects that are left over.
     atexit.register(lambda: None if "torch" in sys.modules else gc.freeze())
-    sys.stdout = sys.stdout or io.StringIO()  # None if it is closed, as by `>&-`
+    # None if it is closed, as by `>&-`; some of what is printed is bytes
+    sys.stdout = sys.stdout or io.TextIOWrapper(io.BytesIO())
     sys.stderr = sys.stderr or io.StringIO()
     if os.name != "posix":
         sys.exit("error: zsntta runs on Linux, macOS and WSL on Windows: type wsl --install.")

@@ -12,6 +12,7 @@ from torture.tool import LONG, ROOT, SETS, command, environment, powerless, run
 
 RUN = ("simulate", "--method=adand", *SETS, "--set=warmup=1", "--set=update-every=16")
 SHOWN = (*RUN, "--format=markdown", "--fresh")
+ROWS = ("detect", "--cached=pets", "--encoder=made")
 
 
 def errors(answer) -> list[str]:
@@ -64,6 +65,13 @@ def test_closed_outputs_and_readers_that_have_seen_enough(place, closed):
     assert (answer.returncode, errors(answer)) == (0, [])
 
 
+def test_rows_for_a_closed_output(place):
+    line = f"{' '.join(command(*ROWS))} >&-"
+    assert not subprocess.run(
+        line, shell=True, cwd=place, env=environment(), check=False
+    ).returncode
+
+
 # --- disks of some KB under every output
 
 DISKS = (4, 8, 16, 32, 64, 128) if LONG else (8,)  # KiB
@@ -77,7 +85,7 @@ TO_A_DISK = {
     "cache export": ("cache", "export", "pets", "--output=disk/pets.npz"),
     "records export": ("records", "export", "--output=disk/runs.jsonl"),
     "records import": ("records", "import", "theirs.jsonl", "--records=disk/kept.sqlite"),
-    "detect": ("detect", "--cached=pets", "--encoder=made", "--output=disk/rows.csv"),
+    "detect": (*ROWS, "--output=disk/rows.csv"),
 }  # fmt: skip
 OUTPUTS = list(TO_A_DISK) if LONG else list(TO_A_DISK)[:4]
 

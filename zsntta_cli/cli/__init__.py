@@ -118,8 +118,8 @@ def main(words: Sequence[str] | None = None) -> None:
             say("interrupted.", err=True)
         sys.exit(code)
     except typer.TyperException as error:
-        if said := usage(error, COMMANDS):
-            typer.echo(said, err=True)
+        if message := usage(error, COMMANDS):
+            typer.echo(message, err=True)
             sys.exit(2)
     except ZsnttaError as error:  # while the line was read
         if Debugging.is_on:

@@ -58,7 +58,7 @@ def show_set(
     name = known_set(name)
     entry = known(name)
     place = entry.place(data_root)
-    there = f"{place}" if place else "no" if entry.layout else "built in"
+    on_disk = f"{place}" if place else "no" if entry.layout else "built in"
     to_get = ""
     if not entry.layout:
         to_get = "nothing to do: it is built in"
@@ -72,7 +72,7 @@ def show_set(
     commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
     if entry.role != "ood":
         commands.append(f"zsntta simulate --method zs-clip,adand --id {typed}")
-    advice = {"on disk": there, "to get it": to_get, "commands": "\n".join(commands)}
+    advice = {"on disk": on_disk, "to get it": to_get, "commands": "\n".join(commands)}
     TableOutput(None, None).put([set_card(name, entry, data_root, features_dir, advice)], [])
 
 
@@ -237,9 +237,9 @@ def check(
     from zsntta_cli.simulation.checks import FAILED, check_method
 
     results = {name: check_method(name) for name in _methods_of(target)}
-    rows = [{"method": name, **vars(one)} for name, found in results.items() for one in found]
-    shown.put([check_sheet(name, found) for name, found in results.items()], rows)
-    if any(result.outcome == FAILED for found in results.values() for result in found):
+    rows = [{"method": name, **vars(result)} for name, of in results.items() for result in of]
+    shown.put([check_sheet(name, of_method) for name, of_method in results.items()], rows)
+    if any(row["outcome"] == FAILED for row in rows):
         raise typer.Exit(1)
 
 

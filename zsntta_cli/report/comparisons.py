@@ -99,11 +99,11 @@ def runs_on(rows: Sequence[ResultRow], pair: Pair) -> dict[int, Record]:
 
 def by_pair(rows: Sequence[ResultRow], pairs: Sequence[Pair], metric: str) -> ByPair:
     """A metric of finished runs."""
-    found: dict[str, dict[int, float]] = {}
+    by_title: dict[str, dict[int, float]] = {}
     for pair, title in titles_of(pairs).items():
         runs = runs_on(rows, pair).items()
-        found[title] = {seed: run.metric(metric) for seed, run in runs if not run.unfinished}
-    return found
+        by_title[title] = {seed: run.metric(metric) for seed, run in runs if not run.unfinished}
+    return by_title
 
 
 def _printed(of: Mapping[Pair, Mapping[str, float]], pairs: Sequence[Pair], metric: str) -> ByPair:

@@ -66,18 +66,18 @@ def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = (
 
     `keep` names the settings that a figure shows with several values.
     """
-    found = list(records)
+    runs = list(records)
     if "ratio" not in keep and "ratio" not in filters:
         ratios = sorted(
-            {run.settings.stream.ratio for run in found},
+            {run.settings.stream.ratio for run in runs},
             key=lambda ratio: (isinstance(ratio, str), ratio),
         )
         noisy = [ratio for ratio in ratios if ratio] or ratios
         ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
-        found = [run for run in found if run.settings.stream.ratio == ratio]
+        runs = [run for run in runs if run.settings.stream.ratio == ratio]
     if "fixed" not in keep and "fixed" not in filters:
-        found = [run for run in found if run.settings.threshold.fixed is None] or found
-    return found
+        runs = [run for run in runs if run.settings.threshold.fixed is None] or runs
+    return runs
 
 
 def contents(path: Path, figure: Figure, width: float) -> Iterator[tuple[Path, bytes]]:

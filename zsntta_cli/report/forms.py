@@ -119,11 +119,11 @@ def _side_by_side(sheet: Sheet, room: int) -> "Iterator[tuple[Table, int]]":
     from rich.text import Text
 
     columns = list(zip(sheet.inner_heads, *sheet.rows, strict=True))
-    labels, left, least = [], room - _EDGE, _EDGE  # of the room: for values, and for labels
+    labels, for_values, least = [], room - _EDGE, _EDGE  # of the room: for values, and for labels
     for texts in columns[: len(sheet.heads)]:
         labels.append([*map(Text, map(partial(printable, kept="\n"), texts))])
         length = max(map(len, texts))
-        left -= length + _FRAME
+        for_values -= length + _FRAME
         least += min(length, _LEAST_LABEL) + _FRAME
     values, widths = {}, {}  # the lines of each set, its heads first
     for name, place in sheet.places.items():
@@ -133,7 +133,7 @@ def _side_by_side(sheet: Sheet, room: int) -> "Iterator[tuple[Table, int]]":
             line.pad_left(width - len(line))
         widths[name] = width + _FRAME
     has_heads = any(map(any, sheet.columns.values()))
-    for names in sheet.side_by_side(widths, left):
+    for names in sheet.side_by_side(widths, for_values):
         table = Table(show_header=any(sheet.heads) or bool(names))
         for i, (head, *_) in enumerate(labels):
             is_whole = not names and i == 0  # the name in a list

@@ -236,13 +236,13 @@ def setting_rows(name: str) -> list[Row]:
     """A row for each setting of a method: its default, its range and its help text."""
     method, rows = METHODS[name], []
     for declared in method.fields().values():
-        said, (kind, _) = declared.metadata, value_type(declared)
-        within = said.get("within") or {bool: "true, false", str: "text"}.get(kind, "")
+        facts, (kind, _) = declared.metadata, value_type(declared)
+        within = facts.get("within") or {bool: "true, false", str: "text"}.get(kind, "")
         value = method.defaults.get(declared.name, declared.default)
         rows.append({
-            "setting": option_name(declared), "default": said.get("shown") or _text(value),
-            "range": ", ".join(said.get("choices") or [str(within)]),
-            "about": said.get("about", ""),
+            "setting": option_name(declared), "default": facts.get("shown") or _text(value),
+            "range": ", ".join(facts.get("choices") or [str(within)]),
+            "about": facts.get("about", ""),
         })  # fmt: skip
     return rows
 

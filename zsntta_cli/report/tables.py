@@ -149,7 +149,7 @@ def compared(
     table: ResultTable, rows: Sequence[ResultRow], column: str, metric: Metric, spread: str = SEEDS
 ) -> list[tuple[ResultRow, Value, str]]:
     """The values of a column, an OOD set or the average, as texts with marks among these rows."""
-    values, rivals, found = list[Value](), list[Value](), []
+    values, rivals, compared_rows = list[Value](), list[Value](), []
     for row in rows:
         if column == AVERAGE:
             values.append(row.average(table.columns, metric.name, spread))
@@ -158,8 +158,8 @@ def compared(
         rivals.append(frame.NOTHING if row.advantage else values[-1])
     for row, value, mark in zip(rows, values, frame.marks(rivals, metric), strict=True):
         kind = {frame.BEST: Best, frame.CLOSE: Close}.get(mark, str)
-        found.append((row, value, kind(metric.text(value.mean, value.std))))
-    return found
+        compared_rows.append((row, value, kind(metric.text(value.mean, value.std))))
+    return compared_rows
 
 
 # What all rows have in common, and what a reader must know of them.

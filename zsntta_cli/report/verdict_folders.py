@@ -70,7 +70,7 @@ def copy_photos(
     """
     judged = [pair for pair in pairs if pair[1]["error"] is None]
     target, folders = Path(os.path.realpath(root)), folder_names(classes)
-    numbers, left = Counter[str](), defaultdict[str, list[str]](list)
+    numbers, not_copied = Counter[str](), defaultdict[str, list[str]](list)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\r\n")  # so that either of the two is quoted in a name
     table.writerow(COLUMNS)
@@ -90,7 +90,7 @@ def copy_photos(
                         raise
                     reason = "such a name is not possible there"
                 if reason:
-                    left[reason].append(photo.source)
+                    not_copied[reason].append(photo.source)
                 else:
                     source = os.path.abspath(photo.source)
                     table.writerow([source, copy, row["answer"], row["class"], row["margin"]])
@@ -100,8 +100,8 @@ def copy_photos(
                 sync(folder / LIST)
                 check_is_new(root)
                 take_name(folder, target)
-    reporter.note(f"{root}: {len(judged) - sum(map(len, left.values())):,} copied.")
-    for reason, sources in left.items():
+    reporter.note(f"{root}: {len(judged) - sum(map(len, not_copied.values())):,} copied.")
+    for reason, sources in not_copied.items():
         first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
         reporter.note(printable(f"note: {len(sources):,} not copied: {reason}{first}."))
 

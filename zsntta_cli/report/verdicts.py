@@ -165,8 +165,10 @@ def _of_the_whole(judged: Sequence[Row], noise: int, unsure: int, facts: Facts) 
     images differ than the method's rule needs to begin (pictures that are all alike fit in with
     each other).
     """
-    known = [row for row in judged if row["evidence"] is not None and row["level"] is not None]
-    unfit = sum(row["evidence"] < row["level"] for row in known)
+    with_evidence = [
+        row for row in judged if row["evidence"] is not None and row["level"] is not None
+    ]
+    unfit = sum(row["evidence"] < row["level"] for row in with_evidence)
     if len(judged) >= _FEW and 2 * unfit > len(judged) and facts.hindsight:
         yield (
             "Most images show none of your classes. Ranks are by how well an image fits one: those "
@@ -174,7 +176,7 @@ def _of_the_whole(judged: Sequence[Row], noise: int, unsure: int, facts: Facts) 
         )
     elif len(judged) >= _FEW and 2 * (noise + unsure) > len(judged):
         yield "Most images do not seem to belong to your classes."
-    if not any(row["stage"] == ADAPTED for row in known):
+    if not any(row["stage"] == ADAPTED for row in with_evidence):
         return
     if len({round(row["score"], _DIGITS) for row in judged}) < facts.warm_up:
         few = f"Fewer than {facts.warm_up:,} images differ"
