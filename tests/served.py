@@ -63,7 +63,10 @@ def answer(handler, served):
     match = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
     start = int(match[1]) if match and served.ranges else None
     if start is not None and start >= len(served.content):
-        handler.send_error(416)
+        handler.send_response(416)
+        handler.send_header("Content-Range", f"bytes */{len(served.content)}")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
         return
     size = len(served.content) + served.more
     handler.send_response(200 if start is None else 206)

@@ -110,6 +110,14 @@ def test_text_of_its_own_file_without_names_and_of_another_norm():
     assert np.allclose(features.texts[PROMPT].features, TEXT, atol=1e-7)
 
 
+def test_names_that_other_tools_use():
+    text = savez("text.npz", text_weights=TEXT, classnames=np.array(NAMES))
+    features, _ = imported(savez(features=RAW, targets=LABELS), text=text)
+    assert features.labels.tolist() == LABELS.tolist()
+    assert features.class_names == tuple(NAMES)
+    assert [*features.texts] == [PROMPT]
+
+
 @pytest.mark.parametrize("precision", ["float16", "float32"])
 def test_unit_norms_are_noticed(precision):
     unit = (RAW / np.linalg.norm(RAW, axis=1, keepdims=True)).astype(precision)
@@ -152,14 +160,17 @@ MISFITS = [
     ({"features": RAW.astype(float) * 1e60}, "4 features are not finite (the first in row 0)"),
     (changed("features", 1, 0), "1 features are zero (the first in row 1)"),
     ({"labels": LABELS[:3]}, "'labels' is int64 (3,), must be whole numbers (4)"),
-    ({"labels": LABELS.astype(float)}, "is float64 (4,), must be whole numbers (4)."),
+    ({"labels": LABELS.astype(float)}, "is float64 (4,), must be whole numbers (4): save .astype"),
+    ({"labels": LABELS[:, None]}, "is int64 (4, 1), must be whole numbers (4): use .ravel()"),
+    ({"labels": np.eye(4, dtype=int)}, ".argmax(1) for one-hot"),
+    ({"labels": LABELS + 1}, "must be below 3: classes are counted from 0"),
     ({"labels": np.array([0, 1, 3, 2**40])}, "has the label 2147483647, must be below 3"),
     ({"labels": LABELS - 2}, "has the label -2, must be -1 (none) or more"),
     ({"class_names": np.array(["a", "\x1b[2J", "c"])}, "of one line each"),
     ({"class_names": np.array(["a", "\ud800", "c"])}, "of one line each"),
     ({"class_names": np.arange(3)}, "'class_names' is int64 (3,), must be texts"),
     ({"class_names": np.array(NAMES[:2])}, "'text_features' is float32 (3, 3), must be"),
-    ({"text_features": TEXT[:, :2]}, "float32 (3, 2), must be floating-point numbers (3, 3)."),
+    ({"text_features": TEXT[:, :2]}, "float32 (3, 2), must be floating-point numbers (3, 3): tr"),
     (changed("text_features", 2, 0), "have norms other than 1"),
     ({"sample_ids": np.array(["a"])}, "'sample_ids' is <U1 (1,)"),
     ({"generic_text": np.ones(2, np.float32)}, "'generic_text' is float32 (2,), must be"),

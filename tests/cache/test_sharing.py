@@ -125,14 +125,16 @@ def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, m
         list(pull("other/one", tmp_path, (), None, print))
 
 
-def test_a_second_push_keeps_the_first(uploads, features):
+def test_a_second_push_keeps_the_first(uploads, features, tmp_path):
     with refused("the terms of", "pets", "--i-may", error=StoreError):
         push(REPOSITORY, features)
     assert not uploads.exists()
     push(REPOSITORY, features, ("noise-gaussian",))  # of our own making
+    write(tmp_path, "shapes")
+    push(REPOSITORY, tmp_path)
     paths, commit = pushed(features, ("sky",))
     assert ([path.name for path in paths], commit) == (["sky.h5"], REVISION)
-    assert {p.name for p in uploads.rglob("*.*")} == {"noise-gaussian.h5", "sky.h5"}
+    assert {p.name for p in uploads.rglob("*.*")} == {"noise-gaussian.h5", "shapes.h5", "sky.h5"}
 
 
 def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import random
+import resource
 import tarfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from served import serving
 from zsntta_cli.datasets import download
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
 from zsntta_cli.datasets.known_sets import folder_set
-from zsntta_cli.errors import DatasetError
+from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.progress import Reporter
 
 CONTENT = random.Random(1).randbytes(300_000)
@@ -110,6 +111,28 @@ def test_a_second_run_goes_on_with_what_came_and_so_does_its_progress(tmp_path):
         fetch(served, tmp_path, reporter=notes)
     assert served.asked == [f"bytes={held}-"]
     assert (notes.advanced[0], sum(notes.advanced)) == (held // 10_000, 30)
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+
+
+def test_what_came_whole_before_a_kill_is_not_fetched_again(tmp_path):
+    (tmp_path / ".photos.bin.begun").write_bytes(CONTENT)
+    with serving(content=CONTENT) as served:
+        fetch(served, tmp_path)
+    assert served.asked == [f"bytes={len(CONTENT)}-"]
+    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
+
+
+def test_a_full_disk_is_told_at_once_and_what_came_is_kept(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with serving(content=CONTENT) as served:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (45_000, hard))
+        try:
+            with refused("cannot write", ".photos.bin.begun", "too large", error=StoreError):
+                fetch(served, tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        fetch(served, tmp_path)
+    assert served.asked == ["", "bytes=45000-"]
     assert (tmp_path / "photos.bin").read_bytes() == CONTENT
 
 

@@ -84,6 +84,7 @@ def test_a_killed_list_goes_on_where_it_was(tmp_path, at, finished, left):
     whole = uninterrupted.words("words-many", lambda: WORDS, TEMPLATES)
     assert not uninterrupted.reporter.notes
     assert path_in(root).read_bytes() == whole.path.read_bytes()
+    assert "starting over" not in "".join(resumed.reporter.notes)
     assert {p.name for p in path_in(root).parent.iterdir()} == {
         ".words-many.lock", "words-many.h5",
     }  # fmt: skip

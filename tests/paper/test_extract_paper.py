@@ -140,12 +140,16 @@ def test_one_set_that_fails_ends_itself_and_unknown_names_all(zsntta, tmp_path):
     pictures(tmp_path / "good", 4)
     pictures(tmp_path / "other", 4)
     specs = ("--dataset", f"a={tmp_path / 'good'}", "--dataset", f"b={tmp_path / 'gone'}",
-             "--dataset", f"c={tmp_path / 'other'}")  # fmt: skip
-    result = zsntta("extract", *specs, *TINY)
+             "--dataset", f"c={tmp_path / 'other'}", "--dataset", "cifar10-c:mist:1")  # fmt: skip
+    (tmp_path / "CIFAR-10-C.tar").touch()  # it is there, and yet told before anything is encoded
+    result = zsntta("extract", *specs, *TINY, "--data-root", tmp_path)
     assert result.exit_code == 1
     assert [line.split(":")[0][-4:] for line in result.stdout.splitlines()] == ["a.h5", "c.h5"]
-    assert "not extracted: b: " in result.stderr
-    assert result.stderr.splitlines()[-1] == "error: 1 of 3 sets were not extracted: b."
+    told = result.stderr.partition("note: a: ")[0]
+    assert "not extracted: b: " in told
+    assert "not extracted: cifar10-c:mist:1: 'cifar10-c:mist:1' must be" in told
+    last = "error: 2 of 4 sets were not extracted: b, cifar10-c:mist:1."
+    assert result.stderr.splitlines()[-1] == last
 
 
 @pytest.mark.usefixtures("offline")

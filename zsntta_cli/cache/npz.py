@@ -42,6 +42,10 @@ _ROWS, _LABELS, _NAMES, _TEXT = "image_features", "labels", "class_names", "text
 _IDS, _TEMPLATES, _UNIT = "sample_ids", "templates", "normalized"
 _GENERIC, _GENERIC_SOURCE, _ENCODER = "generic_text", "generic_source", "encoder"
 _BESIDE_TEXT = (_TEMPLATES, _GENERIC, _GENERIC_SOURCE)
+_ALSO = {  # names that other tools have for them
+    "features": _ROWS, "targets": _LABELS, "target": _LABELS, "label": _LABELS,
+    "classes": _NAMES, "classnames": _NAMES, "text_weights": _TEXT,
+}  # fmt: skip
 _KINDS = {"f": "floating-point numbers", "iu": "whole numbers", "US": "texts"}
 _ENDINGS = (".npz", ".npy", ".pt", ".pth", ".safetensors")
 _TEXT_IS_UNIT = 1e-4  # text features whose norms are further from 1 are normalised
@@ -180,8 +184,8 @@ def _gathered(what: ImportSettings) -> dict[str, Array]:
     """The arrays of all files under the names of an export; empty ones are skipped."""
     gathered: dict[str, Array] = {}
     for wanted, file in _files(what).items():
-        arrays, also = read_arrays(file).items(), {"": wanted, "features": _ROWS}
-        held = {also.get(key, key): array for key, array in arrays if array.size}
+        arrays = read_arrays(file).items()
+        held = {_ALSO.get(key, key or wanted): array for key, array in arrays if array.size}
         if wanted not in held:
             named = ", ".join(f"'{key}'" for key in held) or "nothing"
             raise StoreError(f"{file} holds {named}, must hold '{wanted}': rename the array.")
@@ -200,8 +204,14 @@ def _checked(held: Arrays, key: str, shape: tuple[int | str, ...], kinds: str = 
     for wanted, length in zip(shape, array.shape, strict=False):
         fits = fits and (isinstance(wanted, str) or wanted == length)
     if not fits:
-        must = f"{_KINDS[kinds]} ({', '.join(map(str, shape))})"
-        raise StoreError(f"'{key}' is {array.dtype} {array.shape}, must be {must}.")
+        must, way = f"{_KINDS[kinds]} ({', '.join(map(str, shape))})", ""
+        if array.ndim == 2 and len(shape) == 2:
+            way = ": transpose it if rows are columns"
+        elif array.ndim == 2:
+            way = ": use .ravel() for a column, .argmax(1) for one-hot"
+        elif kinds == "iu" and array.dtype.kind == "f":
+            way = ": save .astype('int32')"
+        raise StoreError(f"'{key}' is {array.dtype} {array.shape}, must be {must}{way}.")
     return array
 
 

@@ -18,6 +18,7 @@ from zsntta_cli.cache.lacking import missing_features
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import SKIPPED, check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_of
+from zsntta_cli.files import scratch, writing
 
 _NAMED = 8  # of many missing parts
 
@@ -64,7 +65,7 @@ def join_parts(path: Path) -> Features:
             different set is at `path`.
     """
     files = _files(path)
-    first, *others = parts = [store.read(file) for file in files]
+    first, *others = parts = [store.read(file, rows=False) for file in files]
     for part in others:
         check_same(
             part.path, _made_as(part), _made_as(first), _made_as(first), what="extraction",
@@ -75,13 +76,18 @@ def join_parts(path: Path) -> Features:
         check_same(path, _made_as(there), _made_as(first), _made_as(first), then=then)
         return there
     skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
-    whole = replace(
-        first, path=path, labels=np.concatenate([part.labels for part in parts]),
-        image_features=np.concatenate([part.image_features for part in parts]),
-        source={**first.source, SKIPPED: skipped} if skipped else first.source,
-        created=max(part.created for part in parts),
-    )  # fmt: skip
-    return store.write(whole, [*chain.from_iterable(map(store.read_sample_ids, files))])
+    dtype, shape = first.image_features.dtype, (sum(map(len, parts)), first.dim)
+    with writing(path), scratch(path.parent) as temporary:  # the set may not fit into memory
+        with temporary.open("wb") as rows:
+            for file in files:
+                rows.write(store.read(file).image_features.tobytes())
+        whole = replace(
+            store.read(files[0]), path=path, labels=np.concatenate([part.labels for part in parts]),
+            image_features=np.memmap(temporary, dtype, "r", shape=shape),
+            source={**first.source, SKIPPED: skipped} if skipped else first.source,
+            created=max(part.created for part in parts),
+        )  # fmt: skip
+        return store.write(whole, [*chain.from_iterable(map(store.read_sample_ids, files))])
 
 
 def _files(path: Path) -> list[Path]:
@@ -111,5 +117,6 @@ def _made_as(part: Features) -> dict[str, Any]:
         **part.identity,
         "batch-size": part.machine.get("batch_size"),
         "type": str(part.image_features.dtype),
+        "dims": part.dim,
         "classes": part.class_names,
     }

@@ -16,6 +16,7 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import check_folder, feature_path, find, locked
 from zsntta_cli.cache.identity import public_identity
 from zsntta_cli.cache.store import Features
+from zsntta_cli.datasets.catalogue import BUILTIN
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import NOISE, SKIPPED, WORDS, SetName
 from zsntta_cli.errors import StoreError, first_line, first_of, short
@@ -117,7 +118,8 @@ def push(
             f"no features in {root / (encoder or '')}: type zsntta extract --dataset NAME"
         )
     sets = [SetName.parse(name) for name in dict.fromkeys(path.stem for path in paths)]
-    ours = [one for one in sets if one.kind == NOISE or (one.kind == WORDS and set_of(one.bare))]
+    ours = [one for one in sets if one.kind == NOISE or one.base in BUILTIN]
+    ours += [one for one in sets if one.kind == WORDS and set_of(one.bare)]
     if not may and (others := [str(one) for one in sets if one not in ours]):
         raise StoreError(
             f"the terms of {first_of(others, _NAMED)} may not let everybody share features: read "

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from zsntta_cli.datasets.images import ImageSet
 
 __all__ = [
-    "CATALOGUE", "default_prompt", "has_text", "known", "load_images", "miscounted", "partners"
+    "CATALOGUE", "check_corruption", "default_prompt", "has_text", "known", "load_images",
+    "miscounted", "partners",
 ]  # fmt: skip
 
 
@@ -57,6 +58,15 @@ def _entry(name: str | SetName) -> DatasetEntry | None:
         plugins.load_declared()
     entry = CATALOGUE.get(name.base)
     return None if entry and name.parameters and not entry.parameters else entry
+
+
+def check_corruption(name: SetName) -> None:
+    """DatasetError if the corruption or severity of a corrupted set is missing or unknown."""
+    entry = _entry(name)
+    if entry and entry.parameters and isinstance(entry.read, Reader):
+        from zsntta_cli.datasets.known_sets import corruptions_of
+
+        corruptions_of(str(name))
 
 
 def has_text(images: "ImageSet") -> bool:
@@ -155,6 +165,7 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
     Raises:
         DatasetError: it is not there, or not whole.
     """
+    check_corruption(name)
     if not isinstance(entry.read, Reader) or not entry.layout:
         return entry.read(str(name), root)
     from zsntta_cli.datasets import download

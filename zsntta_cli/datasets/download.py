@@ -133,9 +133,11 @@ def _download(name: str, address: str, begun: Path, reporter: Reporter) -> None:
             reason, status = first_line(error), getattr(error, "code", 0)
             if isinstance(error, urllib.error.HTTPError):
                 error.close()
-            if status == _BEYOND:  # what came is another file
-                begun.unlink(missing_ok=True)
-            elif status in _FINAL or not (status or begun.exists()):
+                if status == _BEYOND:
+                    if error.headers.get("Content-Range") == f"bytes */{_size(begun)}":
+                        return  # all had come before
+                    begun.unlink(missing_ok=True)  # what came is of another file
+            if status in _FINAL or not (status or begun.exists()):
                 raise DatasetError(f"cannot read {address} ({reason}).") from error
         came = _size(begun)
         in_vain, most = (0, came) if came > most else (in_vain + 1, most)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from zsntta_cli.datasets import tree
 from zsntta_cli.datasets.catalogue import CORRUPTIONS, first_place
 from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
-from zsntta_cli.errors import DatasetError, SettingsError, counted, first_of
+from zsntta_cli.errors import DatasetError, counted, first_of
 
 # The 1000 wnids of ImageNet (from timm, Apache-2.0) with the curated names of CLIP (from open_clip,
 # MIT), in standard order, and which of them ImageNet-A and ImageNet-R have.
@@ -322,13 +322,13 @@ def corruptions_of(name: str) -> tuple[tuple[str, ...], int]:
     """The corruptions and the severity that follow a set's name.
 
     Raises:
-        SettingsError: they are missing or unknown.
+        DatasetError: they are missing or unknown.
     """
     base, *choices = name.split(":")
     corruption, severity = choices if len(choices) == 2 else ("", "")
     levels = [str(level) for level in range(1, SEVERITIES + 1)]
     if corruption not in (ALL, *CORRUPTIONS, *EXTRA) or severity not in levels:
-        raise SettingsError(
+        raise DatasetError(
             f"'{name}' must be {base}:CORRUPTION:SEVERITY, as in {base}:fog:1, with severity 1 to "
             f"{SEVERITIES} and corruption {ALL}, {', '.join((*CORRUPTIONS, *EXTRA))}."
         )

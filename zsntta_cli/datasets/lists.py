@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import os
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -101,7 +102,7 @@ def _lines(text: str) -> list[Row]:
     pairs = [line.rsplit(maxsplit=1) for line in lines]
     if all(len(p) == 2 and _is_image(p[0]) and isinstance(_told(p[1]), int) for p in pairs):
         return [Row(*pair) for pair in pairs]
-    return [Row(line.strip("\"'")) for line in lines]
+    return [Row(re.sub(r"""^(["'])(.*)\1$""", r"\2", line)) for line in lines]
 
 
 def _fields(text: str, kind: str) -> list[dict[str, Any]]:

@@ -197,5 +197,8 @@ def _beside(tar: Path, file: str) -> tuple[list[Path], list[str]]:
     """A text beside a tar, or one folder above, and its lines; empty if there is none."""
     folder = tar.absolute().parent
     paths = [p for p in (folder / file, folder.parent / file) if p.is_file()][:1]
-    texts = [path.read_text("utf-8-sig").rstrip() for path in paths]
+    try:
+        texts = [path.read_text("utf-8-sig").rstrip() for path in paths]
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{paths[0]} beside the shards is not UTF-8 text.") from error
     return paths, [line.strip() for text in texts for line in text.splitlines()]

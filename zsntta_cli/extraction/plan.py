@@ -130,13 +130,15 @@ def _check_there(called: SetName, plan: ExtractPlan, _: Extractor) -> None:
     """Fetch a set that is missing.
 
     Raises:
-        DatasetError: it cannot be fetched; the message says where to get it.
+        DatasetError: it cannot be fetched, and the message says where to get it; or its corruption
+            is unknown.
     """
     if called.path and not called.path.exists():
         from zsntta_cli.datasets.shards import is_pattern
 
         is_there = is_pattern(called.path)
     else:
+        datasets.check_corruption(called)
         is_there = called.says_where or datasets.known(called).is_there(plan.data_root)
     if not is_there:
         datasets.load_images(called, plan.data_root)
