@@ -144,6 +144,12 @@ def test_a_run_that_an_error_ends_is_reported_and_the_others_go_on(features, job
     assert plain(found[run] for run in runs) == plain(run_all(features, runs))
 
 
+def test_a_programming_error_ends_all(features, monkeypatch):
+    monkeypatch.setattr(Simulator, "replay", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        dict(Runner(features).outcomes(grid(features), goes_on=True))
+
+
 def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monkeypatch):
     torch = pytest.importorskip("torch")
     events, runs, replay = [], grid(features, ["adand"], seed=range(2)), Simulator.replay

@@ -59,7 +59,7 @@ def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, d
 
 
 @pytest.mark.slow
-def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypatch):
+def test_a_worker_with_other_features_or_other_code(ray_cluster, features, tmp_path, monkeypatch):
     look = Library.look
     elsewhere = lambda self, run: {**look(self, run), "sky": "f" * 64}  # noqa: E731
     monkeypatch.setattr(Library, "look", elsewhere)  # in this process alone
@@ -67,6 +67,10 @@ def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypat
     found = dict(on_ray(features, tmp_path / "ray.sqlite").outcomes(runs, goes_on=True))
     assert [*map(type, found.values())] == [str] * len(runs)
     assert "other features for zs-clip on pets against sky at 0.25" in found[runs[0]]
+    monkeypatch.setattr(Library, "look", look)
+    monkeypatch.setattr(runner, "revision", lambda method: "0.0")
+    found = dict(on_ray(features, tmp_path / "ray.sqlite").outcomes(runs[:1], goes_on=True))
+    assert "other code for zs-clip on pets against sky at 0.25" in found[runs[0]]
 
 
 def test_the_command_line(ray_cluster, cached, monkeypatch):

@@ -1,5 +1,8 @@
 """Prompts: templates, averages of them, and their names."""
 
+import pytest
+
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings.prompts import (
     ensembles,
     prompt_label,
@@ -28,5 +31,12 @@ def test_a_label_of_a_long_prompt_is_short_and_no_others():
     assert prompt_label(one).startswith("itap of a {}. | a bad photo of the {}. | ")
     assert prompt_label(one) != prompt_label(other)
     assert len(prompt_label(one)) == 60
-    for prompt in ("clip-80", "a {} | the {}"):
+    plain = "a photo of a {}, " + "very " * 20
+    for prompt in ("clip-80", "a {} | the {}", plain):
         assert prompt_label(prompt) == prompt
+
+
+@pytest.mark.parametrize("mark", ["{c}", "{classname}", "{0}", "%s"])
+def test_other_tools_place_of_the_name_is_told_as_what_it_means(mark):
+    with pytest.raises(SettingsError, match=r"write 'a photo of a \{\}\.'"):
+        prompt_template(f"a photo of a {mark}.")

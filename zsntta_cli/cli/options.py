@@ -355,7 +355,7 @@ class WantedRuns:
             SettingsError: --setting is not NAME=VALUE, or names a setting that neither a known
                 method nor any of the runs has.
         """
-        from zsntta_cli.results.frame import all_settings
+        from zsntta_cli.results.frame import all_settings, shown
 
         filters: dict[str, list[Any]] = {
             name.removesuffix("_set"): [*wanted]
@@ -370,7 +370,7 @@ class WantedRuns:
             if name not in known:
                 known |= dict.fromkeys(name for run in runs for name in all_settings(run))
             check_choice("setting", name, tuple(known))
-            filters.setdefault(name, []).append(value)
+            filters.setdefault(name, []).append(shown(name, value))
         return filters
 
 

@@ -30,7 +30,7 @@ from zsntta_cli.results.frame import shown
 from zsntta_cli.results.grid import ALL, Grid
 from zsntta_cli.results.selection import Filters
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, parse_ratio
-from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.settings.options import check, option_name, value_type
 from zsntta_cli.simulation.runs import RunSettings, declared, no_setting
 
 _LARGEST = 2**22  # bytes of a file
@@ -55,6 +55,8 @@ def _listed(value: Any) -> list[Any]:
 
 def _in_folder(value: Any, info: ValidationInfo) -> Any:
     """A path relative to the folder of the file, which is the context of all but defaults."""
+    if isinstance(value, str) and "\0" in value:
+        raise SettingsError(f"{value!r} has a NUL, which no path may have.")
     return (info.context or Path()).parent / value if isinstance(value, str) else value
 
 
@@ -66,7 +68,11 @@ def _encoder(value: Any, info: ValidationInfo) -> Any:
         if isinstance(weights, Path) and weights.is_file():
             value["pretrained"] = str(weights)
         return EncoderChoice(**value)
-    return EncoderChoice(folder=value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return EncoderChoice(folder=value)
+    is_one = value is None or isinstance(value, EncoderChoice)
+    check(is_one, f"it is {short(str(value))}, must be the name of a folder or a table.")
+    return value
 
 
 Several = BeforeValidator(_listed)

@@ -33,7 +33,7 @@ from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.replay import Replay
-from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.runs import RunSettings, revision
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Library
 
@@ -41,6 +41,8 @@ _FEW = 8  # runs that several processes are not worth
 _RETRIES = 5  # of a Ray task whose worker was lost; one that kills its worker each time must end
 _SECONDS_A_LOOK = 0.5  # of another process at whether the one that asks is there
 _MOST_TASKS = 500  # that Ray has at a time
+# Ends one run and no other where others go on: features, images, memory (also a GPU's).
+_OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
 
 Made = Generator[tuple[RunSettings, Record | Exception], None, None]
 
@@ -100,7 +102,8 @@ class Runner:
         """Each different run with its record as it comes, kept ones first.
 
         The records do not depend on who makes them. A live run that Ctrl-C stopped is the last one.
-        If it `goes_on`, a run that fails comes with the line of its error.
+        If it `goes_on`, a run that fails comes with the line of its error; a programming error
+        ends all.
 
         Raises:
             SettingsError: a cluster without Ray.
@@ -127,7 +130,7 @@ class Runner:
                     yield run, result
                     if result.unfinished:
                         return
-                elif goes_on:
+                elif goes_on and isinstance(result, _OF_ONE_RUN):
                     yield run, first_line(result)
                     del result  # whose frames hold what filled the memory
                     _empty_cache()
@@ -224,12 +227,16 @@ class Runner:
                         expected = foreseen.look(run)
                         try:
                             _, result = ray.get(done)
-                            there = getattr(result, "digests", expected)  # an error has none
-                            if isinstance(expected, dict) and there != expected:
-                                result = StoreError(
-                                    f"a worker has other features for {_name(run)} than this "
-                                    f"machine in {self.root.absolute()}: it needs the same files."
-                                )
+                            if isinstance(result, Record) and isinstance(expected, dict):
+                                what = "features" * (result.digests != expected)
+                                same_code = result.revision == (revision(run.method) or "")
+                                what = what or "code" * (not same_code)
+                                if what:
+                                    result = StoreError(
+                                        f"a worker has other {what} for {_name(run)} than this "
+                                        f"machine in {self.root.absolute()}: it needs the same "
+                                        f"files and the same code."
+                                    )
                             yield run, result
                         except ray.exceptions.RayError as error:
                             times = f"{1 + _RETRIES} times as a worker died ({last_line(error)})"

@@ -6,6 +6,7 @@ adjectives are two lists of one set, and a method mines a share of each.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +17,8 @@ from zsntta_cli.errors import SettingsError, short
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
+# The class name's place as other tools write it: {c} of CLIP_benchmark, {classname}, {0}, %s.
+_OTHER_MARK = r"(?s)([^{}%]*)(\{\w+\}|%s)([^{}%]*)"
 ENSEMBLE = "clip-"  # the beginning of an ensemble's name
 PHOTOS = "photos"  # in place of a prompt: class features were made of example photos
 
@@ -56,6 +59,11 @@ def prompt_template(prompt: str) -> str:
         return _AND.join(map(prompt_template, parts))
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
+        if other := re.fullmatch(_OTHER_MARK, template):
+            meant = f"{other[1]}{{}}{other[3]}"
+            raise SettingsError(
+                f"prompt '{short(prompt)}' has {other[2]} instead of {{}}: write '{short(meant)}'."
+            )
         raise SettingsError(
             f"prompt '{short(prompt)}' is neither one of {', '.join([*PROMPTS, *ensembles()])} nor "
             f"a text with one {{}} for the class name."
@@ -92,8 +100,8 @@ def templates_of(name: str) -> list[str]:
 
 
 def prompt_label(prompt: str) -> str:
-    """A prompt as tables show it: a long one by its beginning and a digest, so that none is two."""
-    if len(prompt) <= _LONGEST_LABEL:
+    """A prompt as tables show it: many templates by their beginning and a digest of all."""
+    if len(prompt) <= _LONGEST_LABEL or len(templates_of(prompt)) == 1:
         return prompt
     digest = hashlib.sha256(prompt.encode()).hexdigest()[:8]
     return f"{short(prompt, _LONGEST_LABEL - 11)} ({digest})"
