@@ -115,6 +115,10 @@ BROKEN = {
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
     "'x': print is not a Method: write class NAME(Method).",
     f"{CLASS}    Settings = dict\n": "Own.Settings is not a subclass of MethodSettings: write ",
+    f"{CLASS}    class Settings(Method.Settings):\n        a: int\nMETHODS['x'] = Own\n": "adds "
+    "the method 'x': Own.Settings.a has no default: write a: TYPE = DEFAULT.",
+    f"{CLASS}    pass\nclass Set(Method.Settings):\n    a: int = 1\nOwn.Settings = Set\n"
+    "METHODS['own'] = Own\n": "Own.Settings is not a dataclass: write it in the class Own.",
     OWN_SCRIPT.replace('"own"', '"adand"'): "adds the method 'adand', but that name is taken",
 }
 

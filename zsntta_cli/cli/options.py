@@ -169,7 +169,7 @@ def method_settings(
 ) -> tuple[dict[str, list[Any]], dict[str, dict[str, list[Any]]]]:
     """The values of --set: of all methods that have a setting, and of single methods.
 
-    "warmup=5,10" is two values for every method that has a warm-up, "tda.shift=0-3" four for TDA.
+    "warmup=5,10" is two values for every method that has a warm-up, "tda.mask-low=0,0.1" for TDA.
 
     Raises:
         SettingsError: a text in another format, an unknown method or setting, or a value of the

@@ -57,9 +57,9 @@ class RunOptions:
         metavar="TEMPLATE",
     )
     own: Names = _wanted(
-        "Setting of every method that has it, such as warmup=5,10, or of one, such as tda.shift=3. "
-        "zsntta methods show NAME lists them. All methods have these (docs/streams.md): "
-        f"{', '.join(RARE)}.",
+        "Setting of every method that has it, such as warmup=5,10, or of one, such as "
+        "tda.positive-shots=5. zsntta methods show NAME lists them. All methods have these "
+        f"(docs/streams.md): {', '.join(RARE)}.",
         "--set", metavar="NAME=VALUE",
     )  # fmt: skip
     record: Path | None = _wanted(

@@ -7,7 +7,7 @@ next ones. A `Classifier` only names classes; a `Pair` is a detector with a clas
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, replace
+from dataclasses import MISSING, Field, dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -75,8 +75,9 @@ class _Described:
     cost: ClassVar[str] = ""  # in words: the memory that it takes, and the work for an item
     is_own: ClassVar[bool]  # whether its code is from outside the package
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **more: Any) -> None:
         """Make its Settings a frozen dataclass, with those that it inherits from."""
+        super().__init_subclass__(**more)
         if not (isinstance(cls.Settings, type) and issubclass(cls.Settings, MethodSettings)):
             wrong = f"{cls.__name__}.Settings is not a subclass of MethodSettings"
             raise SettingsError(f"{wrong}: write class Settings(MethodSettings).")
@@ -273,7 +274,12 @@ class Pair:
 
 def fault(line: object, kind: type[_Described]) -> str:
     """Why a value cannot be a line of METHODS or CLASSIFIERS; "" if it can."""
-    if isinstance(line, type) and issubclass(line, kind):
-        return ""
     what = getattr(line, "__name__", type(line).__name__)
-    return f"{what} is not a {kind.__name__}: write class NAME({kind.__name__})"
+    if not (isinstance(line, type) and issubclass(line, kind)):
+        return f"{what} is not a {kind.__name__}: write class NAME({kind.__name__})"
+    if "__dataclass_fields__" not in vars(line.Settings):
+        return f"{what}.Settings is not a dataclass: write it in the class {what}"
+    for name, setting in line.fields().items():
+        if setting.default is MISSING and setting.default_factory is MISSING:
+            return f"{what}.Settings.{name} has no default: write {name}: TYPE = DEFAULT"
+    return ""

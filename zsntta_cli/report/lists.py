@@ -21,8 +21,9 @@ from zsntta_cli.cache.accuracy import ZeroShotAccuracy
 from zsntta_cli.cache.folder import ANSWERS, PARTS, ROWS, encoder_names, entries, is_feature_file
 from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
+from zsntta_cli.detection.inputs import DETECTORS
 from zsntta_cli.errors import StoreError, counted, first_line, short
-from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Live, Pair, live
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Live, Pair, live, own_code
 from zsntta_cli.report.citations import Reference, find_reference
 from zsntta_cli.report.sheet import Row, Sheet, card, list_sheet
 from zsntta_cli.settings.options import option_name, value_type
@@ -214,6 +215,7 @@ def method_sheets(name: str) -> list[Sheet]:
     for preset in PRESETS:
         values = {n: v for n, v in preset_values(preset, name).items() if n in fields}
         presets += [f"{preset}: {_values(values)}"] if values else []
+    single = ": zsntta detect, Detector" * (name in DETECTORS or bool(own_code(name)))
     facts = {
         "about": row["about"],
         "runs": row["runs"],
@@ -225,7 +227,7 @@ def method_sheets(name: str) -> list[Sheet]:
         "by default": _values(method.defaults),
         "on ImageNet's family": _values(method.imagenet),
         "presets": "\n".join(presets),
-        "in pieces": "it decides as items arrive: zsntta detect, Detector" * method.online,
+        "in pieces": f"it decides as items arrive{single}" * method.online,
         "cost": method.cost,
         "how": _JOINED.sub(" ", "\n\n".join(map(_how, _parts(method)))),
     }

@@ -145,3 +145,13 @@ def test_ddes_exact_threshold_is_the_lowest_score_of_otsus_upper_group():
         within = [sum(len(side) * side.var() for side in both) for both in sides]
         assert own[end - 1] == pytest.approx(sides[int(np.argmin(within))][1].min())
     assert np.array_equal(found.is_noise, u > own - 1e-12)
+
+
+def test_ddes_exact_threshold_is_one_of_two_neighbouring_numbers():
+    rng = np.random.default_rng(10)
+    words = rng.normal(size=(5, 3)) * [0.05, 0.05, 1]
+    words[:, 2] = abs(words[:, 2])
+    images = words[rng.integers(5, size=60)] + 0.01 * rng.normal(size=(60, 3))
+    data = of_features(images, NAMES, 40.0, None, words.astype(np.float32), (5,))
+    found, _ = decide("dde", data, ThresholdSettings(queue=64), batch_size=5, dde_words=5)
+    assert set(found.detector_threshold) <= {0.5, *(1 - found.id_score)}

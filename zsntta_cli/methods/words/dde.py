@@ -142,7 +142,9 @@ class DDE(Method):
         if learn and len(u):
             self.queue = np.concatenate([self.queue, u])[-self.threshold.settings.queue :]
             if self.queue.min() < self.queue.max():
-                self.latest = float(self.queue[self.queue > otsu(self.queue)[0]].min())
+                upper = self.queue[self.queue > otsu(self.queue)[0]]
+                # A split of two neighbouring numbers is rounded to one of them.
+                self.latest = float(upper.min(initial=self.queue.max()))
         return np.full(len(u), self.latest)
 
     def _noise_scores(self, items: StreamData, learn: bool) -> Floats:
