@@ -59,10 +59,16 @@ def test_a_severity_is_a_block_of_a_file_and_all_are_15_in_turn(cifar_c, spec, s
     assert datasets.default_prompt(images.name) == datasets.default_prompt("cifar10")
 
 
-@pytest.mark.parametrize("fog", [b"", CIFAR_C["fog.npy"][:-1], npy(np.array([{}], object))])
-def test_an_array_that_is_broken_is_one_line(cifar_c, fog):
+@pytest.mark.parametrize(
+    "changes",
+    [{"fog": b""}, {"fog": CIFAR_C["fog.npy"][:-1]}, {"fog": npy(np.array([{}], object))},
+     {"fog": npy(np.zeros((20, 32, 32, 3)))}, {"fog": npy(np.zeros((20, 32, 32), np.uint8))},
+     {"fog": npy(blocks()[:0])}, {"labels": npy(np.zeros((20, 1), np.uint8))},
+     {"labels": npy(np.zeros(40, np.uint8))}],
+)  # fmt: skip
+def test_arrays_that_are_broken_or_do_not_fit_are_one_line(cifar_c, changes):
     with refused("data set 'cifar10-c:fog:1' is incomplete in", "expected CIFAR-10-C/"):
-        datasets.load_images("cifar10-c:fog:1", cifar_c(fog=fog))
+        datasets.load_images("cifar10-c:fog:1", cifar_c(**changes))
 
 
 def test_imagenet_c_all_keeps_the_corruption_in_the_id(original, tmp_path, monkeypatch):

@@ -14,7 +14,6 @@ import numpy as np
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import PARTS, entries
 from zsntta_cli.cache.identity import check_same
-from zsntta_cli.cache.lacking import missing_features
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import SKIPPED, check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_of
@@ -54,7 +53,10 @@ def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Pat
     folders = [path for path in entries(root, encoder_name) if path.suffix == PARTS]
     if paths := [folder.with_suffix(".h5") for folder in folders if folder.stem == name]:
         return paths
-    raise missing_features(name, encoder_name or "", root, tuple(f.stem for f in folders))
+    raise StoreError(
+        f"no parts of '{name}' in {root / (encoder_name or '')}/: zsntta extract --dataset NAME=… "
+        f"--part 1/64 makes one."
+    )
 
 
 def join_parts(path: Path) -> Features:

@@ -111,11 +111,17 @@ def array_set(
     """A set of images from pixels (N, H, W, 3), whose ids are numbers.
 
     Raises:
-        DatasetError: a label has no class name.
+        DatasetError: a label has no class name, or the arrays do not fit each other.
     """
-    pixels = np.ascontiguousarray(pixels)
+    pixels, labels = np.ascontiguousarray(pixels), _checked(labels, class_names)
+    fits = labels.shape == pixels.shape[:-3] and pixels.shape[-1] == 3 and len(pixels) > 0
+    if not fits or pixels.dtype != np.uint8:
+        raise DatasetError(
+            f"its labels are {labels.shape} and its images {pixels.dtype} {pixels.shape}: must be "
+            f"(N,) and bytes (N, H, W, 3)."
+        )
     return ImageSet(
-        name, lambda i: Image.fromarray(pixels[i]), _checked(labels, class_names),
+        name, lambda i: Image.fromarray(pixels[i]), labels,
         numbered(len(pixels)), class_names, hashlib.sha256(pixels.data).hexdigest(),
     )  # fmt: skip
 

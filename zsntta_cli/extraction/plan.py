@@ -154,6 +154,8 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
         EncoderError: a path of weights is not a file.
     """
     check_named(choice)
+    for called in plan.names:
+        datasets.check_corruption(called)
     folder, kept, to_make, missing = folder_name(choice), 0, list[str](), list[str]()
     megabytes: dict[str, int] = {}  # of the sets that are to be fetched
     named = {str(name): name for name in plan.names}
