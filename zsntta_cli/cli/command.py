@@ -112,7 +112,8 @@ def _check_outputs(typed: Mapping[str, Any]) -> None:
         SettingsError: such an output.
     """
     for name in _OUTPUTS:
-        if not (output := typed.get(name)) or not os.path.isfile(output):
+        output = typed.get(name)
+        if not output or (os.path.exists(output) and not os.path.isfile(output)):
             continue
         for other, value in typed.items():
             for named in value if isinstance(value, list) else [value]:
@@ -120,11 +121,18 @@ def _check_outputs(typed: Mapping[str, Any]) -> None:
                 typed_path = os.path.expanduser(text)
                 # NAME=PATH and a pattern name files, too
                 for path in (typed_path, text.partition("=")[2], *glob.glob(typed_path)):
-                    if os.path.exists(path) and os.path.samefile(output, path):
+                    if path and _is_same(output, path):
                         raise SettingsError(
                             f"--{name} {output} would replace {named}, which this command also "
                             f"names: choose another file to write."
                         )
+
+
+def _is_same(output: Path, path: str) -> bool:
+    """Whether two paths name one file, which need not exist."""
+    if os.path.exists(output) and os.path.exists(path):
+        return os.path.samefile(output, path)
+    return os.path.abspath(output) == os.path.abspath(path)
 
 
 def usage(error: typer.TyperException, words: Mapping[str, Any]) -> str:

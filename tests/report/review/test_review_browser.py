@@ -233,3 +233,22 @@ def test_what_was_judged_before_is_labelled_and_can_be_taken_back(browser, tmp_p
     review.page.reload()
     assert [one["source"] for one in review.corrections()] == ["b.png"]
     review.context.close()
+
+
+def test_buttons_stand_in_one_order_and_pictures_come_first_and_are_printed(browser, tmp_path):
+    rows = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(200)]
+    path = tmp_path / "review.html"
+    path.write_text(page(rows, dict.fromkeys(range(200), DOT)))
+    review = Review(browser, path.as_uri())
+    review.page.keyboard.press("j")
+    review.page.keyboard.press("z")
+    for place in ("#questions-list li", "ol li", "#zoom"):
+        words = review.page.locator(place).first.locator(".truth").first.locator("button")
+        noise = ["does not" in text.lower() for text in words.all_text_contents()]
+        assert noise == [True, False], place
+    review.page.keyboard.press("Escape")
+    assert review.page.locator("header p").count() == 1
+    review.page.emulate_media(media="print")
+    shown = review.page.locator("ol .of img:visible").count()
+    assert shown == review.page.locator("ol .of img").count() > 100
+    review.context.close()
