@@ -24,6 +24,8 @@ from zsntta_cli import Detector
 from zsntta_cli.detection import detector as module
 from zsntta_cli.detection.detector import fewest_for, passes_for
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods.base import Decisions
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -268,3 +270,22 @@ def test_features_that_will_not_do_teach_nothing(features, message):
         with refused(said, error=SettingsError):
             online.decide_all(world()[1], **wrong)
     assert_same_state(online, detector())
+
+
+def test_a_method_of_ones_own_judges_by_its_score_and_is_refused_without_a_threshold(monkeypatch):
+    class Own(Method):
+        def scores(self, items, learn):
+            return 1 - items.noise_score
+
+    class Without(Method):
+        def push(self, items, learn=True):
+            return Decisions(items.class_index, items.noise_score > 0.5, 1 - items.noise_score)
+
+    monkeypatch.setitem(METHODS.data, "own", Own)
+    monkeypatch.setitem(METHODS.data, "without", Without)
+    rows, text = np.random.default_rng(3).normal(size=(60, 8)).astype(np.float32), np.eye(4, 8)
+    own, zero_shot = (Detector(text, 20.0, method=m).update(rows) for m in ("own", "zs-clip"))
+    for column in ("answer", "score", "threshold", "class_index"):
+        np.testing.assert_array_equal(getattr(own, column), getattr(zero_shot, column))
+    with refused("verdicts need both"):
+        Detector(text, 20.0, method="without").update(rows)

@@ -81,10 +81,18 @@ class Verdicts:
 
     @classmethod
     def of(cls, data: StreamData, decisions: Decisions, names: tuple[str, ...]) -> "Verdicts":
-        """The verdicts for decisions on a stream that the frozen model has scored."""
+        """The verdicts for decisions on a stream that the frozen model has scored.
+
+        Raises:
+            SettingsError: the method does not decide, or has no threshold.
+        """
         adapted_threshold, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
-        assert decisions.is_noise is not None
-        assert threshold is not None
+        threshold = adapted_threshold if threshold is None else threshold  # an own method's score
+        if decisions.is_noise is None or threshold is None:
+            raise SettingsError(
+                "the method returns no is_noise or no threshold, but verdicts need both: return "
+                "Decisions with detector_threshold=self.threshold(1 - id_score, learn)."
+            )
         adapted = (
             np.ones(len(data), bool) if adapted_threshold is None else ~np.isnan(adapted_threshold)
         )
