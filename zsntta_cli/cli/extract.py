@@ -108,15 +108,15 @@ def extract(
     in_parts = part is not None or engine == RAY
     if in_parts and len(sets) != 1:
         raise SettingsError(f"{alone} extracts one set: name one --dataset.")
-    others = {
+    excluded = {
         "--words": words, "--noise": noise, "--noise-count": noise_count,
         "--class-photos": class_photos, "--paper": paper, "--dry-run": dry_run,
         "--overwrite": encoding.overwrite,
     }  # fmt: skip
-    if in_parts and (given := [name for name, value in others.items() if value]):
+    if in_parts and (typed := [name for name, value in excluded.items() if value]):
         raise SettingsError(
             f"{alone} only encodes the images of a set and replaces nothing: omit "
-            f"{', '.join(given)}."
+            f"{', '.join(typed)}."
         )
     if paper and (sets or words or noise or noise_count or prompt or class_photos):
         raise SettingsError("--paper determines what to extract: omit --dataset and the like.")
@@ -153,8 +153,8 @@ def extract(
 
         named = choice if model.names_model else None
         wishes = Wishes(encoding.features_dir, named, choice.precision)
-        shown = None if dry_run else reporter
-        failed = extract_for(runs_of_paper(wishes), wishes, plan, encoding, shown)
+        runs = runs_of_paper(wishes)
+        failed = extract_for(runs, wishes, plan, encoding, None if dry_run else reporter)
     elif dry_run:
         for line in work.foresee(plan, choice, encoding):
             say(line)

@@ -316,10 +316,10 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
 def _by_hand(model: str, tag: Mapping[str, Any]) -> str:
     """How to get a tag's weights in a browser, and how to name the file then."""
     (repository, file), url = _place(tag), str(tag.get("url", ""))
-    own = model.removesuffix(_QUICK_GELU) + _QUICK_GELU * bool(tag.get("quick_gelu"))
+    right = model.removesuffix(_QUICK_GELU) + _QUICK_GELU * bool(tag.get("quick_gelu"))
     openai = f", or {url} and type --model {model} --pretrained PATH" * ("openai" in url)
     return (
-        f"download {file} from https://huggingface.co/{repository} and type --model {own} "
+        f"download {file} from https://huggingface.co/{repository} and type --model {right} "
         f"--pretrained PATH{openai}"
     )
 

@@ -187,14 +187,14 @@ def _images_of(features: Features, settings: LiveSettings, image_size: int) -> I
         images = noise_images(SetName.parse(features.name).bare, count, image_size)
     else:
         name = source["split"]["of"] if "split" in source else features.name
-        given = [spec for spec in settings.datasets if str(SetName.parse(spec)) == name]
-        if not given and SetName.parse(name).base not in datasets.CATALOGUE:
+        specs = [spec for spec in settings.datasets if str(SetName.parse(spec)) == name]
+        if not specs and SetName.parse(name).base not in datasets.CATALOGUE:
             raise StoreError(
                 f"a live method needs the images of '{name}', whose location is unknown: add "
                 "--dataset NAME=PATH"
             )
         is_as_shown = source.get(AS_SHOWN) is True
-        images = datasets.load_images((*given, name)[0], settings.data_root, is_as_shown)
+        images = datasets.load_images((*specs, name)[0], settings.data_root, is_as_shown)
         images = limited(images, source.get("limit"))
     partly = {SKIPPED, "split"}  # the set has images that the features do not have
     if images.identity() == {k: v for k, v in source.items() if k not in {*partly, *BESIDE}}:
