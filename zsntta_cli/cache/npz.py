@@ -137,12 +137,12 @@ def import_features(name: str, what: ImportSettings, root: Path, note: Note) -> 
     generic, of_words = None, ""
     if _GENERIC in held:
         generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
-        said = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
-        [of_words] = _lines({_GENERIC_SOURCE: said}, _GENERIC_SOURCE, 1)
+        source = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
+        [of_words] = _lines({_GENERIC_SOURCE: source}, _GENERIC_SOURCE, 1)
     labels = np.full(count, -1, np.int32)
     if _LABELS in held:  # what no label can be stays so: it is refused with the other faults
-        whole = _checked(held, _LABELS, (count,), "iu").astype(np.int64)
-        labels = np.clip(whole, -2, np.iinfo(np.int32).max).astype(np.int32)
+        whole, bounds = _checked(held, _LABELS, (count,), "iu").astype(np.int64), np.iinfo(np.int32)
+        labels = np.clip(whole, bounds.min, bounds.max).astype(np.int32)
     elif name not in pools:
         note("no labels: it can only be an OOD set")
     norms, is_unit = row_norms(rows), what.normalized
@@ -242,21 +242,21 @@ def _text(name: str, what: ImportSettings, held: Arrays, shape: tuple[int | str,
 def _identity(what: ImportSettings, held: Arrays, note: Note) -> dict[str, Any]:
     """The encoder's identity: that of an export, or one with the keys of an extraction's."""
     scales = {"logit_scale": what.logit_scale, "logit_bias": what.logit_bias}
-    given = {key: value for key, value in scales.items() if value is not None}
+    set_here = {key: value for key, value in scales.items() if value is not None}
     if _ENCODER in held:
         try:
-            said = dict(json.loads(str(held[_ENCODER])).items())
+            identity = dict(json.loads(str(held[_ENCODER])).items())
         except (ValueError, AttributeError, RecursionError) as error:
             raise StoreError(
                 f"{what.features}: its 'encoder' is not a JSON object: export it again."
             ) from error
-        note(f"{what.features.name} names its encoder: {short(str(said.get('model')))}")
-        return {**said, **given}
+        note(f"{what.features.name} names its encoder: {short(str(identity.get('model')))}")
+        return {**identity, **set_here}
     unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
     sigmoid = {} if what.logit_bias is None else {"loss": "sigmoid"}
     return {
         "model": what.encoder, "pretrained": IMPORTED, **dict.fromkeys(unknown),
-        "logit_scale": _SCALE, "versions": {"zsntta": __version__}, **sigmoid, **given,
+        "logit_scale": _SCALE, "versions": {"zsntta": __version__}, **sigmoid, **set_here,
     }  # fmt: skip
 
 

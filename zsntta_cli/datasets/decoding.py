@@ -93,7 +93,7 @@ def opened(source: bytes | Path) -> Image.Image:
     """
     data = source if isinstance(source, bytes) else source.read_bytes()
     reason = "it is not a picture in a known format"
-    if data[:24].isascii():  # such as a web page, or a pointer of git-lfs
+    if data[:24].isascii() and b"\0" not in data[:24]:  # a web page, git-lfs's pointer
         reason += f": it begins {data[:24].decode()!r}"
     if data[4:8] == b"ftyp" and data[8:10] in _HEIF:
         if find_spec("pillow_heif"):

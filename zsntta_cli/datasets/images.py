@@ -62,20 +62,19 @@ class ImageSet:
 def account(images: ImageSet) -> str:
     """One line on what was read from a set: images, labels and classes, and skipped files."""
     classes, labelled = list(map(short, images.class_names)), int((images.labels >= 0).sum())
-    told, some = f"labels from its {images.labels_from}, " if images.labels_from else "", ""
+    of_labels = f"labels from its {images.labels_from}, " if images.labels_from else ""
     if not labelled:
-        told = "no labels"
+        of_labels = "no labels"
     elif not classes:
-        told += "without class names"
+        of_labels += "without class names"
     else:
-        told += f"{counted(len(classes), 'class', 'classes')}: {first_of(classes, _SHOWN)}"
+        of_labels += f"{counted(len(classes), 'class', 'classes')}: {first_of(classes, _SHOWN)}"
         used = {*images.labels.tolist()}
         if unused := [name for label, name in enumerate(classes) if label not in used]:
-            told += f" ({len(unused):,} without an image: {first_of(unused, _SHOWN)})"
-    if 0 < labelled < len(images):
-        some = f" ({labelled:,} with a label)"
+            of_labels += f" ({len(unused):,} without an image: {first_of(unused, _SHOWN)})"
+    with_label = f" ({labelled:,} with a label)" if 0 < labelled < len(images) else ""
     left_out = f"; skipped: {images.left_out}" if images.left_out else ""
-    return f"{images.name}: {counted(len(images), 'image')}{some}, {told}{left_out}"
+    return f"{images.name}: {counted(len(images), 'image')}{with_label}, {of_labels}{left_out}"
 
 
 def file_set(
