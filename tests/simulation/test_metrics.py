@@ -118,6 +118,7 @@ def test_detection_is_scikit_learns(pairs):
     score = np.array([s for s, _ in pairs])
     is_id = np.array([i for _, i in pairs])
     result = detection(score, is_id)
+    assert math.isnan(result.brier_noise), "a score is no probability unless it says so"
     assert result.auroc == pytest.approx(roc_auc_score(is_id, score))
     assert result.aupr == pytest.approx(average_precision_score(is_id, score))
     assert result.aupr_ood == pytest.approx(average_precision_score(~is_id, -score))
