@@ -229,6 +229,18 @@ def test_a_row_with_one_letter_changed_is_left_out(features, zsntta, tmp_path, s
     assert result.exit_code == 0, result.stderr
 
 
+def test_a_row_whose_key_is_not_text_is_left_out(features, zsntta, tmp_path):
+    path = tmp_path / "kept.sqlite"
+    with RecordStore(path, create=True) as store:
+        store.add([kept_run(features, method) for method in ("zs-clip", "adand")])
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE contents SET key = NULL WHERE rowid = 1")
+    database.close()
+    result = zsntta("records", "list", "--records", path)
+    assert result.exit_code == 0, result.stderr
+    assert "1 of 2 rows" in result.stderr
+
+
 # Where nothing can be kept.
 
 

@@ -135,7 +135,7 @@ def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
     for name in text.lower().split(","):
         kind, _, number = name.replace(" ", "").replace("figure", "fig").partition("fig")
         bare = name.strip().removeprefix("table").strip()
-        if not kind and number.isdigit() and int(number) in FIGURES:
+        if not kind and number.isdecimal() and int(number) in FIGURES:
             figures[int(number)] = None
         elif bare in named:
             tables[named[bare]] = None

@@ -58,8 +58,9 @@ def read_records(path: Path) -> list[Record]:
             if records[-1].unfinished:
                 raise ValueError("its run was stopped")
     except StoreError as error:  # the code of a method is not here
-        script = next(iter(plain.get("own") or ()), "FILE.py")
-        raise StoreError(str(error).replace("FILE.py", script)) from error
+        scripts = plain.get("own")
+        script = next(iter(scripts), "") if isinstance(scripts, dict) else ""
+        raise StoreError(str(error).replace("FILE.py", script or "FILE.py")) from error
     except (ValueError, RecursionError) as error:
         why = first_fault(error) if isinstance(error, ValidationError) else first_line(error)
         raise StoreError(f"{path} holds no results ({where}{why}).") from error

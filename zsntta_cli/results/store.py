@@ -96,10 +96,11 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
 
         `keys` are the keys of the wanted runs; None means all.
         """
-        query = f"SELECT key, sums, record{', curves' * curves} FROM contents"
+        columns = f"key, sums, record{', curves' * curves}"
+        query = f"SELECT {columns} FROM contents WHERE typeof(key) = 'text'"
         values = []
         if keys is not None:
-            query += " WHERE key IN (SELECT value FROM json_each(?))"
+            query += " AND key IN (SELECT value FROM json_each(?))"
             values.append(json.dumps(list(keys)))
         found = {}
         with self._worded_errors():
