@@ -165,7 +165,7 @@ def paper(
         _show_published(tables, figures, written, output)
         return
     wishes, keeping = rows.wishes(store.features_dir, encoder), store.keeping()
-    if wishes.methods and not (tables or everything):
+    if wishes.methods and not tables:  # nor with --all: not every table takes them
         raise SettingsError(
             "--method adds rows to tables: name one, as in zsntta paper 2 --method tda."
         )
