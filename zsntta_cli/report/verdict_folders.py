@@ -88,7 +88,7 @@ def copy_photos(
                 except OSError as error:
                     if error.errno not in _NOT_WRITABLE:
                         raise
-                    reason = "such a name is not possible there"
+                    reason = "the file system refuses such a name"
                 if reason:
                     not_copied[reason].append(photo.source)
                 else:
