@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from zsntta_cli.detection.sources import Photo
     from zsntta_cli.detection.verdicts import Row
 
-    Pairs = Sequence[tuple[Photo, Row]]
-
 FOUND = 3  # exit code of --fail-on-noise
 _images = partial(option, panel="Images and their classes")
 _decision, _result = partial(option, panel="Decision"), partial(option, panel="Result")
