@@ -35,6 +35,7 @@ FILES = (
     "zsntta_cli/datasets/wordnet/LICENSE",
     "examples/adapters/ood_noise.py",
     "examples/adapters/river_noise.py",
+    "examples/adapters/sklearn_noise.py",
 )
 
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)((?:#[^)]*)?)\)")
