@@ -30,6 +30,16 @@ def run(method="adand", **values):
     return build_run(method, "", "", None, "", **values)
 
 
+def test_the_detector_starts_as_torchs_linear_layers_do_from_the_streams_seed():
+    features = np.ones((1, DIM), np.float32)
+    config, data = run(), of_features(features, features, 10.0, seed=3)
+    generator = np.random.Generator(np.random.PCG64(3))
+    weight, bias = generator.uniform(-0.25, 0.25, (2, DIM)), generator.uniform(-0.25, 0.25, 2)
+    expected = adand.LinearDetector(weight, bias)  # within ±1/sqrt(16)
+    method = adand.AdaND(data, config.options, config.threshold)
+    assert np.array_equal(method.detector.weight, expected.weight)
+
+
 VARIANTS = [
     {}, {"update_every": 50, "warmup": 2}, {"update_every": 1, "warmup": 3},
     {"update_every": 7, "warmup": 0}, {"update_every": 1, "late_start": True}, {"late_start": True},
