@@ -81,6 +81,28 @@ def test_a_row_is_close_unless_the_test_finds_a_difference_down_to_the_first_tha
     assert marks(values_of([best, near, far]), ACC_H) == [BEST, CLOSE, ""]
     assert marks(values_of([best, near, far, wild]), ACC_H) == [BEST, CLOSE, "", ""]
     assert marks(values_of([near, far]), METRICS["fpr95"]) == ["", BEST]
+    assert marks(values_of([best, best, far]), ACC_H) == [BEST, BEST, ""], "equal means share it"
+    assert marks(values_of([best]), ACC_H) == [""], "one row is the best of nothing"
+
+
+def test_a_row_that_is_not_whole_or_that_nothing_ranks_has_no_mark():
+    above, low, lower = values_of([(90, 91), (60, 61), (50, 51)])
+    stopped = above._replace(is_whole=False)
+    assert marks([stopped, low, lower, frame.NOTHING], ACC_H) == ["", BEST, "", ""]
+    assert marks([above, low], METRICS["flagged"]) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [("ratio", 0.5, "50%"), ("ratio", 0.125, "0.125"), ("ratio", "natural", "natural"),
+     ("fixed", None, "adaptive"), ("fixed", 0.5, "0.5"), ("limit", None, "-"),
+     ("reevaluate", True, "yes"), ("reevaluate", False, "no"), ("warmup", 3, "3")],
+)  # fmt: skip
+def test_a_setting_is_shown_as_tables_name_it(name, value, text):
+    assert frame.shown(name, value) == text
+    names = ("ratio", "fixed", "noise", "batch_size")
+    heads = ["noise", "threshold", "injected noise", "batch size"]
+    assert [frame.setting_name(name) for name in names] == heads
 
 
 @given(
