@@ -53,7 +53,7 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
     try:
         library = import_module("transformers")
         library.utils.logging.disable_progress_bar()
-        library.utils.logging.set_verbosity_error()  # of missing keys, the first is said below
+        library.utils.logging.set_verbosity_error()  # of missing keys, the first is named below
         if folder is None:
             by_hand = f": download https://huggingface.co/{name} and type --model hf:/FOLDER"
             in_cache(name, _IMAGES)
