@@ -52,16 +52,25 @@ class Dying(Method):
             os.kill(os.getpid(), signal.SIGKILL)
         return Decisions(items.class_index, u > cut, 1 - u)
 
+class Wrong:
+    def __bool__(self):
+        return 1 / 0
+
+class Failing(METHODS["zs-clip"]):
+    is_probability = Wrong()  # not asked for by what words a script's errors
+
 METHODS["dying"] = Dying
+METHODS["failing"] = Failing
 '''
 
 
 @pytest.fixture
 def dying(tmp_path, monkeypatch):
-    """That method, loaded from a script."""
+    """Those methods, loaded from a script."""
     monkeypatch.setattr(plugins, "_added", {})
-    monkeypatch.setitem(METHODS, "dying", None)
-    del METHODS["dying"]  # so that it is taken away again
+    for name in ("dying", "failing"):
+        monkeypatch.setitem(METHODS, name, None)
+        del METHODS[name]  # so that it is taken away again
     path = tmp_path / "dying.py"
     path.write_text(DYING)
     load_script(path)

@@ -144,10 +144,14 @@ def test_a_run_that_an_error_ends_is_reported_and_the_others_go_on(features, job
     assert plain(found[run] for run in runs) == plain(run_all(features, runs))
 
 
-def test_a_programming_error_ends_all(features, monkeypatch):
-    monkeypatch.setattr(Simulator, "replay", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        dict(Runner(features).outcomes(grid(features), goes_on=True))
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_programming_error_ends_all_and_what_is_done_stays_kept(features, tmp_path, dying, jobs):
+    [wrong], keeping = grid(features, ["failing"]), Keeping(tmp_path / "r.sqlite")
+    runs = [*many(features), wrong]
+    assert dying
+    with pytest.raises(Exception, match="division by zero"):
+        dict(Runner(features, jobs, keeping=keeping).outcomes(runs, goes_on=True))
+    assert len(kept_before(features, runs, keeping)) > 8
 
 
 def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monkeypatch):

@@ -162,6 +162,12 @@ def paper(
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
     written = TABLE if figures or everything else TableOutput(form, output).form or TABLE
     if published:
+        of_runs = {
+            **encoder.given, "method": rows.method, "seed": rows.seed, "set": rows.own,
+            "prompt": rows.prompt, "ood-items": rows.ood_items, "extract": extract, "live": live,
+        }  # fmt: skip
+        if typed := [name for name, value in of_runs.items() if value]:
+            raise SettingsError(f"--published measures nothing: omit --{typed[0]}.")
         _show_published(tables, figures, written, output)
         return
     wishes, keeping = rows.wishes(store.features_dir, encoder), store.keeping()

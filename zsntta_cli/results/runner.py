@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -45,6 +46,10 @@ _MOST_TASKS = 500  # that Ray has at a time
 _OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
 
 Made = Generator[tuple[RunSettings, Record | Exception], None, None]
+
+
+class ErrorElsewhere(Exception):
+    """A programming error in another process; its text is the traceback there."""
 
 
 @dataclass(frozen=True)
@@ -261,8 +266,8 @@ def _empty_cache() -> None:
 # In and of other processes.
 
 
-def _make_elsewhere(job: bytes, run: bytes, place: int = 0) -> tuple[int, Record | ZsnttaError]:
-    """In another process: a run's place, and its record or error."""
+def _make_elsewhere(job: bytes, run: bytes, place: int = 0) -> tuple[int, Record | Exception]:
+    """In another process: a run's place, and its record or an error that can be sent back."""
     try:
         runner, simulator = _opened(job)
         result = runner._result(simulator, pickle.loads(run))
@@ -271,7 +276,9 @@ def _make_elsewhere(job: bytes, run: bytes, place: int = 0) -> tuple[int, Record
     if isinstance(result, Record | ZsnttaError):
         return place, result
     _empty_cache()
-    return place, ZsnttaError(f"{type(result).__name__}: {first_line(result)}")
+    if isinstance(result, _OF_ONE_RUN):
+        return place, ZsnttaError(f"{type(result).__name__}: {first_line(result)}")
+    return place, ErrorElsewhere("".join(traceback.format_exception(result)))
 
 
 @functools.lru_cache(maxsize=1)
