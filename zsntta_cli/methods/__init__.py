@@ -93,12 +93,13 @@ def method_place(name: str) -> tuple[int, int, str]:
 
     A pair that is not listed comes after its detector, in the order of the classifiers.
     """
-    listed, behind = list(METHODS), list(CLASSIFIERS)
+    detectors, classifiers = list(METHODS), list(CLASSIFIERS)
     detector, _, classifier = name.rpartition("+")
-    is_pair = name not in METHODS and classifier in CLASSIFIERS
-    first = detector if is_pair else name
-    place = listed.index(first) if first in METHODS else len(listed)
-    return place, behind.index(classifier) if is_pair else -1, name
+    if name in METHODS:
+        return detectors.index(name), -1, name
+    if detector in METHODS and classifier in CLASSIFIERS:
+        return detectors.index(detector), classifiers.index(classifier), name
+    return len(detectors), -1, name
 
 
 CLASSIFIERS = _Table({

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, replace
 from functools import partial
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zsntta_cli.errors import SettingsError
@@ -143,8 +143,9 @@ class Method(_Described):
         score = self.scores(items, learn)
         if not self.decides:
             return Decisions(items.class_index, None, score)
-        own = self.threshold(1 - score, learn)
-        return Decisions(items.class_index, 1 - score > own, score, detector_threshold=own)
+        thresholds = self.threshold(1 - score, learn)
+        is_noise = 1 - score > thresholds
+        return Decisions(items.class_index, is_noise, score, detector_threshold=thresholds)
 
     @property
     def adapted(self) -> bool:
@@ -157,8 +158,7 @@ class Live(Method):
 
     live = True
     online = False
-    # The module in methods/live, and where it is not `run` its function: "open_set:ostta".
-    place: ClassVar[str] = ""
+    place: ClassVar[str] = ""  # of its function in methods/live: "open_set:ostta"
 
     def __init__(self, data: Any, settings: Any, threshold: Any) -> None:
         """Take what `run` needs."""
@@ -167,9 +167,8 @@ class Live(Method):
 
     def run(self) -> "Iterator[Decisions]":
         """Yield the decisions on all items, in order, as they are made."""
-        name, _, function = self.place.partition(":")
-        module = import_module(f"zsntta_cli.methods.live.{name}")  # which imports torch
-        decided: Iterator[Decisions] = getattr(module, function or "run")(self)
+        function = resolve_name(f"zsntta_cli.methods.live.{self.place}")  # it imports torch
+        decided: Iterator[Decisions] = function(self)
         return decided
 
 
@@ -260,8 +259,8 @@ class Pair:
 
     def settings(self, **values: Any) -> PairSettings:
         """The settings of both; those that are not given have their defaults."""
-        own = {name: values.pop(name) for name in self.detector.fields() if name in values}
-        detector, of_classifier = self.detector.settings(**own), self.classifier.fields()
+        of_detector = {name: values.pop(name) for name in self.detector.fields() if name in values}
+        detector, of_classifier = self.detector.settings(**of_detector), self.classifier.fields()
         values |= {k: v for k, v in detector.values().items() if k in of_classifier}
         return PairSettings(detector, self.classifier.settings(**values))
 
@@ -282,4 +281,7 @@ def fault(line: object, kind: type[_Described]) -> str:
     for name, setting in line.fields().items():
         if setting.default is MISSING and setting.default_factory is MISSING:
             return f"{what}.Settings.{name} has no default: write {name}: TYPE = DEFAULT"
+    needs = getattr(line, "needs", "")
+    if (name := needs.replace("-", "_")) and name not in line.fields():
+        return f'{what} needs {needs}: add {name}: str = option("", HELP) to its Settings'
     return ""

@@ -44,22 +44,23 @@ class OnlineThreshold:
             return np.full(len(scores), self.latest)
         assert self.seen % self.batch_size == 0, "a piece ended within a batch"
         self.seen += len(scores)
-        size, found = max(_BLOCK // self.batch_size, 1) * self.batch_size, np.empty(len(scores))
+        thresholds = np.empty(len(scores))
+        size = max(_BLOCK // self.batch_size, 1) * self.batch_size
         for part in blocks(len(scores), size):
             new = scores[part]
             every = np.concatenate([self.queue, new])
             ends = np.minimum(np.arange(0, len(new), self.batch_size) + self.batch_size, len(new))
             splits = self._best_splits(every, len(self.queue), ends)
-            found[part] = np.repeat(splits, self.batch_size)[: len(new)]
+            thresholds[part] = np.repeat(splits, self.batch_size)[: len(new)]
             self.queue = every[-self.settings.queue :]
-        undefined = np.isnan(found)  # of queues without a split: the last valid one, or zero
+        undefined = np.isnan(thresholds)  # of queues without a split: the last valid one, or zero
         if self.settings.degenerate == "zero":
-            found[undefined] = 0.0
+            thresholds[undefined] = 0.0
         else:
-            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(found))))
-            found = np.where(latest >= 0, found[latest], self.last)
-        self.last = float(found[-1])
-        return found
+            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(thresholds))))
+            thresholds = np.where(latest >= 0, thresholds[latest], self.last)
+        self.last = float(thresholds[-1])
+        return thresholds
 
     @property
     def latest(self) -> float:

@@ -21,14 +21,10 @@ class BCA(Adapting):
     """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples."""
 
     class Settings(MethodSettings):
-        bca_mean_least: float = share(
-            0.05, "Probability above which an item updates its class mean."
-        )
-        bca_mean_items: float = positive(
-            20_000.0, "Number of items as which the text of a class counts."
-        )
+        bca_mean_least: float = share(0.05, "Probability above which an item updates its mean.")
+        bca_mean_items: float = positive(20_000.0, "Number of items that a class text counts as.")
         bca_prior_least: float = share(0.65, "Probability above which an item updates the prior.")
-        bca_prior_items: float = amount(1.0, "Number of items as which the initial prior counts.")
+        bca_prior_items: float = amount(1.0, "Number of items that the first prior counts as.")
 
     cites = ("zhou2025bayesian",)
     cost = "keeps a mean of D numbers and a prior of C numbers for each class"

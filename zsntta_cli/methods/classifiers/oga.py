@@ -27,9 +27,7 @@ class OGA(Adapting):
         oga_shots: int = count(8, "Number of samples of each class in the memory.")
         oga_scale: float = amount(0.05, "τ: scale of the Gaussians' log densities.")
         # The released code divides sums by the capacity, even if a class has fewer samples.
-        oga_short_means: bool = option(
-            False, "Divide the sums of a class by its capacity instead of by its count."
-        )
+        oga_short_means: bool = option(False, "Divide a class's sums by capacity, not by count.")
 
     cites = ("fuchs2025online",)
     revision = 2

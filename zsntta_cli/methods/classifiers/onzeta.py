@@ -24,9 +24,7 @@ class OnZeta(Adapting):
 
     class Settings(MethodSettings):
         # The values are its paper's for ImageNet.
-        onzeta_balance: float = share(
-            1.0, "α: minimum share of each class, in units of 1/C; 1 means equal shares."
-        )
+        onzeta_balance: float = share(1.0, "α: minimum share of a class, times 1/C; 1 means equal.")
         onzeta_prior_rate: float = amount(20.0, "Step size of the class weights ρ.")
         onzeta_proxy_rate: float = amount(0.5, "Step size of the visual proxies w.")
         onzeta_temperature: float = positive(0.04, "Temperature of the visual softmax.")

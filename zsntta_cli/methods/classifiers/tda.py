@@ -87,12 +87,8 @@ class TDA(Classifier):
         entropy_low: float = share(0.2, "Minimum entropy of a negative sample.")
         entropy_high: float = share(0.5, "Maximum entropy of a negative sample.")
         # … which speak against classes with low < probability < high.
-        mask_low: float = share(
-            0.03, "Probability above which a negative sample counts against a class."
-        )
-        mask_high: float = share(
-            1.0, "Probability below which a negative sample counts against a class."
-        )
+        mask_low: float = share(0.03, "Minimum probability of a class that negatives lower.")
+        mask_high: float = share(1.0, "Maximum probability of a class that negatives lower.")
 
     cites = ("karmanov2024efficient",)
     cost = "keeps positive-shots + negative-shots images of each class; compares items with all"

@@ -9,7 +9,7 @@ the classifier stays frozen. `push` is Algorithm 1, in the order of its lines:
     queue Q of L items, loss, update       `queue`, `_learn`, `_step`
     injected noise g, labelled -1          items that are `injected`
     stage 1, before the N-th update        the first `warm_up` items
-    λ of the detector (Sec. 4.1)           thresholds `own`, on v in stage 2
+    λ of the detector (Sec. 4.1)           thresholds `detector`, on v in stage 2
 """
 
 import copy
@@ -37,8 +37,8 @@ class AdaND(Method):
         learning_rate: float = positive(5e-4, "Learning rate of the optimiser.")
         # Sec. 4.1
         reevaluate: bool = option(True, "Decide on the items that trigger an update only after it.")
-        # It concerns the first item (batch size 1) or the first batch, as in the released code.
-        late_start: bool = option(False, "Exclude the first item or batch from all steps.")
+        # As in the released code; at batch size 1 the first item is then in no step.
+        late_start: bool = option(False, "Begin stage 2 an item later, or a batch.")
         # appendix
         pseudo_labels: str = choice(
             "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.", "frozen", "detector"
@@ -89,13 +89,14 @@ class AdaND(Method):
         zero_shot = self.zero_shot(u, learn)
         label = (u > zero_shot) | items.injected
         v = self._learn(items, label) if learn else self.detector.scores(items.features())
-        own = np.full(len(v), np.nan)
-        own[~stage1] = self.threshold(v[~stage1], learn)
+        detector = np.full(len(v), np.nan)
+        detector[~stage1] = self.threshold(v[~stage1], learn)
         # As in the released code, injected noise is called noise in batches but not one by one;
         # it enters no metric.
-        known = items.injected & (self.options.batch_size > 1)
-        is_noise = np.where(stage1, (u > zero_shot) | known, v > own)
-        return Decisions(items.class_index, is_noise, 1 - np.where(stage1, u, v), zero_shot, own)
+        injected = items.injected & (self.options.batch_size > 1)
+        is_noise = np.where(stage1, (u > zero_shot) | injected, v > detector)
+        id_score = 1 - np.where(stage1, u, v)
+        return Decisions(items.class_index, is_noise, id_score, zero_shot, detector)
 
     def _learn(self, items: StreamData, label: Mask) -> Floats:
         """The detector's noise scores v (T,) of the next items, which pass through the queue.

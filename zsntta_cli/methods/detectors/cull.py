@@ -22,6 +22,7 @@ it was decided.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +40,9 @@ _ALL, _EVERY = 1024, 8  # after so many items the deviation of logits is of one 
 _GAUSSIAN, _UNIFORM = 2 / np.pi, 3 / 4  # Otsu's share of the variance of two distributions
 _MAD = 1.4826  # standard deviation of a Gaussian over its median absolute deviation
 _LOW = 2.0  # nats: the level of encoders whose level is known
-_LEVELS = Range(least=-1000, most=1000)  # nats: beyond any difference of logits
 _APART = 30.0  # logits that two classes must differ by, for their mean to stand for any text
-_TWO = Range(least=2)
+_two = partial(option, within=Range(least=2))
+_level = partial(option, None, within=Range(least=-1000, most=1000))  # beyond any logits
 
 
 def any_text(data: StreamData) -> Features | None:
@@ -74,32 +75,19 @@ class Cull(Method):
 
     class Settings(MethodSettings):
         warm_up_by = "cull-first"
-        cull_first: int = option(
-            64,
-            "Number of first items that ZS-CLIP decides; minimum number of items between updates.",
-            within=_TWO,
+        cull_first: int = _two(64, "Size of the first block, which ZS-CLIP decides; minimum size.")
+        cull_ring: int = _two(1024, "M: number of last items that determine the thresholds.")
+        cull_low: float | None = _level(
+            "Level in nats: an image with less evidence is noise (OpenAI's ViT: 2; others: none)."
         )
-        cull_ring: int = option(
-            1024, "M: number of last items from which thresholds are found.", within=_TWO
-        )
-        cull_low: float | None = option(
-            None,
-            "Level in nats: an image with less evidence for its classes is noise "
-            "(OpenAI's ViT: 2; others: none).",
-            within=_LEVELS,
-        )
-        cull_high: float | None = option(
-            None, "Level while many images are below cull-low (default: 1 more).", within=_LEVELS
-        )
+        cull_high: float | None = _level("Level while many are below cull-low (default: 1 more).")
         cull_many: float = share(0.05, "Share of images below cull-low that counts as many.")
         cull_tail: float = positive(6.0, "Skewness + kurtosis above which noise is rare and far.")
         cull_tail_deviations: float = amount(
             3.0, "Distance of the threshold for rare noise from the median, in deviations."
         )
         cull_prior: float = amount(0.3, "Maximum spread of the class prior that is corrected.")
-        cautious: bool = option(
-            False, "Call an image noise only if its evidence is below the level."
-        )
+        cautious: bool = option(False, "Call an image noise only by its own evidence.")
 
         @property
         def warm_up(self) -> int:
@@ -198,16 +186,16 @@ class Cull(Method):
 
         If they are learned, the classes of unflagged items are remembered for the next items.
         """
-        score, tau, own = items.doubt[:, 0], items.zero_shot, np.full(len(items.likely), np.nan)
+        score, tau, of_rule = items.doubt[:, 0], items.zero_shot, np.full(len(items.likely), np.nan)
         if self.adapted:
             score = np.vecdot(self._views(items) - self.mean, self.weights)
-            tau = own = np.full(len(score), self.tau)
+            tau = of_rule = np.full(len(score), self.tau)
         score = np.fmax(score, tau + (self.level - items.evidence))  # equation 6 may be left out
         flagged, below = score > tau, items.evidence < self.level
         named = self.order.name(self._logits_of(items), items.top_classes, ~flagged & learn)
         return Decisions(
-            named, below if self.options.cautious else flagged, 1 - score, items.zero_shot, own,
-            items.evidence, np.full(len(score), self.level),
+            named, below if self.options.cautious else flagged, 1 - score, items.zero_shot,
+            of_rule, items.evidence, np.full(len(score), self.level),
         ), flagged  # fmt: skip
 
     def _logits_of(self, items: Items) -> Floats:
@@ -261,24 +249,25 @@ class Cull(Method):
 
     def _learn_rule(self) -> None:
         """Equations 3 to 6 until the next block is learned, by the ring."""
-        o, views, zero_shot_noise = self.options, self.ring[:, :4], self.ring[:, 4] > 0
+        o, views = self.options, self.ring[:, :4]
         self.mean, spread = views.mean(0), deviation(views)
-        v = (views - self.mean) / spread
-        b, agreement = v[:, 1] + v[:, 2] + v[:, 3], max(float(v[:, 0] @ v[:, 3]) / len(v), 0.0)
-        weights = np.array([agreement**3, *3 * [1 / deviation(b)]])  # equation 3
-        s, self.weights = v @ weights, weights / spread
-        split, share = otsu(b)  # equation 4
-        is_doubtful = b > split
-        both, own = float((is_doubtful & zero_shot_noise).mean()), float(is_doubtful.mean())
+        standardised = (views - self.mean) / spread
+        z, h, g, q = standardised.T
+        b, r = h + g + q, max(float(z @ q) / len(z), 0.0)
+        weights = np.array([r**3, *3 * [1 / deviation(b)]])  # equation 3
+        s, self.weights = standardised @ weights, weights / spread
+        split, v = otsu(b)  # equation 4
+        rho_b = float((b > split).mean())
+        rho_1 = float(((b > split) & (self.ring[:, 4] > 0)).mean())  # noise for ZS-CLIP, too
         # How clearly b forms two groups: 0 for a Gaussian, 1 for a uniform distribution. What
         # chance may add is taken off; a repeated image, of the same logit, is no new evidence.
-        sure = share - 0.5 / np.sqrt(len(np.unique(views[:, 2])))
-        clear = min(max((sure - _GAUSSIAN) / (_UNIFORM - _GAUSSIAN), 0.0), 1.0)
-        self.tau = float(np.quantile(s, 1 - (both + clear * (own - both))))
-        if is_rare := rare(v[:, 2] + v[:, 3], o.cull_tail):
+        sure = v - 0.5 / np.sqrt(len(np.unique(views[:, 2])))
+        t = min(max((sure - _GAUSSIAN) / (_UNIFORM - _GAUSSIAN), 0.0), 1.0)
+        self.tau = float(np.quantile(s, 1 - (rho_1 + t * (rho_b - rho_1))))
+        if omega := rare(g + q, o.cull_tail):
             median = float(np.median(s))
             far = median + o.cull_tail_deviations * _MAD * float(np.median(np.abs(s - median)))
-            self.tau += is_rare * max(far - self.tau, 0.0)
+            self.tau += omega * max(far - self.tau, 0.0)
         self.level = self.high if float(self.ring[:, 5].mean()) > o.cull_many else self.low
         self.penalty = class_penalty(self.mass + o.cull_first / len(self.mass), o.cull_prior)
 

@@ -22,9 +22,7 @@ class ETLT(Method):
     """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
 
     class Settings(MethodSettings):
-        etlt_penalty: float = positive(
-            1e-12, "Ridge penalty of the least-squares fit, in mean eigenvalues."
-        )
+        etlt_penalty: float = positive(1e-12, "Ridge penalty of the fit, in mean eigenvalues.")
 
     offline = True
     online = False
@@ -52,5 +50,5 @@ class ETLT(Method):
             split = otsu(values)[0] if values.min() < values.max() else float(values[0])
         if self.threshold.settings.fixed is not None:
             split = self.threshold.latest
-        own = np.full(len(v), split)
-        return Decisions(items.class_index, (v > own) | items.injected, 1 - v, None, own)
+        is_noise = (v > split) | items.injected
+        return Decisions(items.class_index, is_noise, 1 - v, None, np.full(len(v), split))

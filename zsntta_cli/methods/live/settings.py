@@ -54,7 +54,7 @@ class Tent(ByProbability):
 
     class Settings(BatchSettings, PipelineSettings): ...
 
-    place = "tent"
+    place = "tent:run"
     imagenet = _SGD
     cites = ("wang2021tent",)
     cost = "takes a forward pass for each item, and a backward pass if it passes the filter"
@@ -71,20 +71,18 @@ class SoTTA(ByProbability):
         # Of an encoder pass: it changes the time but no decision; none: all items of a step.
         batch_size: int | None = count(None, AT_ONCE)
         # As the released code does.
-        late_start: bool = option(False, "Exclude the first item or batch from all steps.")
+        late_start: bool = option(False, "Take each step an item later.")
         learning_rate: float = positive(1e-4, _RATE)  # Adam
         weight_decay: float = amount(5e-4, "Weight decay of Adam.")
         rho: float = amount(0.05, "Radius of the sharpness-aware step.")
-        frozen_blocks: str = choice(
-            "Three blocks of a transformer that stay frozen.", "last", "9-11"
-        )
+        frozen_blocks: str = choice("Three transformer blocks that stay frozen.", "last", "9-11")
 
         @property
         def at_once(self) -> int:
             """The items between two steps, which take one pass."""
             return self.update_every
 
-    place = "sotta"
+    place = "sotta:run"
     official = {"late_start": True, "frozen_blocks": "9-11"}
     cites = ("gong2023sotta",)
     cost = "takes a pass for each item; two passes forward and back on the memory every L items"
@@ -102,11 +100,9 @@ class TPT(ByProbability):
         steps: int = count(1, "Number of tuning steps for each sample.")
         # By the image an answer serves all streams. By the stream views also differ between seeds,
         # as in the paper.
-        views_by: str = choice(
-            "Draw new random views for each image, or for each stream.", BY_IMAGE, BY_STREAM
-        )
+        views_by: str = choice("Draw views for each image, or each stream.", BY_IMAGE, BY_STREAM)
 
-    place = "tpt"
+    place = "tpt:run"
     imagenet = {"augmix": False}
     cites = ("shu2022test",)
     cost = "encodes the views of each item that passes the filter, and tunes the prompts on them"
@@ -123,7 +119,7 @@ class ROSITA(Live):
         rosita_undesired: int = count(64, "Number of features of confident noise that are kept.")
         rosita_weight: float = amount(0.5, "Weight of the neighbours' loss.")
 
-    place = "rosita"
+    place = "rosita:run"
     cites = ("sreenivas2025effectiveness",)
     cost = (
         "takes two forward passes for each item, and one more and one back if it is sure; "
@@ -137,9 +133,7 @@ class UniEnt(ByProbability):
     class Settings(BatchSettings):
         unient_marginal: float = amount(0.5, "Weight of the entropy of the mean prediction.")
         unient_ood: float = amount(0.5, "Weight of the entropy of the items that are called OOD.")
-        unient_soft: bool = option(
-            False, "UniEnt+: each item counts as both ID and OOD, by its probabilities."
-        )
+        unient_soft: bool = option(False, "UniEnt+: items count as ID and as OOD, by probability.")
 
     place = "open_set:unient"
     imagenet = _SGD
@@ -165,21 +159,18 @@ class AdaNDTent(Live):
     class Settings(AdaND.Settings):
         tent_batch_size: int = count(64, "Number of samples of the stream in a step of Tent.")
         optimizer: str = _OPTIMIZER
-        tent_learning_rate: float | None = positive(
-            None, "Learning rate of Tent's optimiser.", shown=_TENTS
-        )
+        tent_learning_rate: float | None = positive(None, "Learning rate of Tent.", shown=_TENTS)
         detector_features: str = choice(
-            "Features of the detector: the frozen encoder's, or those that Tent adapts.",
-            *("frozen", "adapted"),
+            "Features of the detector: frozen, or adapted by Tent.", "frozen", "adapted"
         )
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            tents, own = self.tent_batch_size, self.batch_size
+            of_tent, size = self.tent_batch_size, self.batch_size
             check(
-                self.detector_features == "frozen" or tents % own == 0,
-                f"tent-batch-size is {tents} and batch-size {own}: with adapted detector features "
-                "it must be a multiple.",
+                self.detector_features == "frozen" or of_tent % size == 0,
+                f"tent-batch-size is {of_tent} and batch-size {size}: with adapted detector "
+                "features it must be a multiple.",
             )
             object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
 

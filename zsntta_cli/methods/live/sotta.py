@@ -55,14 +55,14 @@ def run(method: Live) -> Generator[Decisions]:
             parameters, options.learning_rate, weight_decay=options.weight_decay
         )
         first = np.arange(min(options.update_every + options.late_start, len(data)))
-        others = live.in_batches(np.arange(len(first), len(data)), options.update_every)
-        for items, images in data.batches([first, *others]):  # up to each step, and after the last
+        later = live.in_batches(np.arange(len(first), len(data)), options.update_every)
+        for items, images in data.batches([first, *later]):  # up to each step, and after the last
             with torch.no_grad():
                 passes = torch.split(images, options.batch_size or len(images))
                 features = torch.cat([data.encoder.image_features(part) for part in passes])
                 decisions = live.decide(data.logits(features), online)
-            of_pipeline = options.pipeline, items, decisions.is_noise, data.truly_clean
-            enters = adapts_on(data.stream, *of_pipeline)
+            is_noise, truly_clean = decisions.is_noise, data.truly_clean
+            enters = adapts_on(data.stream, options.pipeline, items, is_noise, truly_clean)
             for i in np.flatnonzero(enters & (decisions.id_score >= options.confidence)):
                 class_index = int(decisions.class_index[i])
                 if len(memory) == options.memory:
@@ -91,8 +91,8 @@ def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, n
     The two are the same for a ViT-B but not for a ViT-L.
     """
     layers = live.norm_layers(tower)
-    found = {name: _BLOCK.search(name) for name in layers if "stages." not in name}
-    blocks = {name: int(match[1]) for name, match in found.items() if match}
+    matches = {name: _BLOCK.search(name) for name in layers if "stages." not in name}
+    blocks = {name: int(match[1]) for name, match in matches.items() if match}
     depth = 1 + max(blocks.values(), default=0)
     frozen = range(depth - _TOP_BLOCKS, depth) if frozen_blocks == "last" else _VIT_B_TOP
     return {
@@ -106,10 +106,8 @@ def sharpness_step(
     data: live.LiveData, samples: Sequence[Remembered], optimizer: torch.optim.Optimizer, rho: float
 ) -> None:
     """Take a step on the entropy of samples at the worst point within a radius ρ (SAM)."""
-    images, parameters = (
-        torch.stack([s.image for s in samples]),
-        optimizer.param_groups[0]["params"],
-    )
+    parameters = optimizer.param_groups[0]["params"]
+    images = torch.stack([s.image for s in samples])
 
     def entropies() -> torch.Tensor:
         return live.entropy(data.logits(data.encoder.image_features(images)), _INSIDE_LOG)

@@ -42,8 +42,8 @@ def run(method: Live) -> Generator[Decisions]:
         for items, images in data.batches(tent.batches):
             logits = data.logits(data.encoder.image_features(images))
             decisions = live.decide(logits, method.threshold)
-            of_pipeline = pipeline, items, decisions.is_noise, data.truly_clean
-            tent.adapt(items, logits, adapts_on(data.stream, *of_pipeline))
+            chosen = adapts_on(data.stream, pipeline, items, decisions.is_noise, data.truly_clean)
+            tent.adapt(items, logits, chosen)
             yield decisions
 
 
@@ -118,7 +118,7 @@ def _shared(tent: EntropySteps, detector: AdaND) -> Generator[Decisions]:
 
 def _adapts(decisions: Decisions, items: StreamData) -> Mask:
     """The items that the detector, not ZS-CLIP, calls clean."""
-    own, is_noise = decisions.detector_threshold, decisions.is_noise
-    assert own is not None
+    thresholds, is_noise = decisions.detector_threshold, decisions.is_noise
+    assert thresholds is not None
     assert is_noise is not None
-    return ~np.isnan(own) & ~is_noise & ~items.injected
+    return ~np.isnan(thresholds) & ~is_noise & ~items.injected

@@ -35,9 +35,7 @@ class AdaNeg(NegLabel):
         adaneg_shots: int = count(10, "L: number of images of each word in the memory.")
         adaneg_text: float = amount(0.1, "λ: weight of the score by texts.")
         # the released code's is 0.5 on ImageNet
-        adaneg_sure: float | None = share(
-            None, "Fixed threshold on the score by texts; none means adaptive."
-        )
+        adaneg_sure: float | None = share(None, "Threshold on the text score; none means adaptive.")
         gap: float = GAP
 
     cites = ("zhang2024adaneg",)
@@ -57,7 +55,7 @@ class AdaNeg(NegLabel):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff 1 - S / (1 + λ) is above its threshold; name by both softmaxes."""
-        o, weight, known = self.options, self.options.adaneg_text, items.injected
+        o, weight, injected = self.options, self.options.adaneg_text, items.injected
         score, class_index = np.empty(len(items)), np.empty(len(items), np.int32)
         for block, logits in logit_blocks(items.features(), self.text, items.logit_scale):
             by_text = self.id_share(logits).astype(float)
@@ -65,14 +63,14 @@ class AdaNeg(NegLabel):
             if o.adaneg_sure is not None:
                 threshold = np.full(len(by_text), 1 - o.adaneg_sure)
             is_id, is_noise = surely_id_or_noise(1 - by_text, threshold, o.gap)
-            is_id, is_noise = is_id & ~known[block] & learn, (is_noise | known[block]) & learn
+            is_id, is_noise = is_id & ~injected[block] & learn, (is_noise | injected[block]) & learn
             seen = self._by_proxies(items.part(block), logits, is_id, is_noise)
             score[block] = self.id_share(seen) + weight * by_text
             both = softmax(logits) + weight * softmax(seen)
             class_index[block] = both[:, : self.classes].argmax(axis=1)
         score /= 1 + weight
-        own = self.threshold(1 - score, learn)
-        return Decisions(class_index, 1 - score > own, score, None, own)
+        thresholds = self.threshold(1 - score, learn)
+        return Decisions(class_index, 1 - score > thresholds, score, None, thresholds)
 
     def _by_proxies(
         self, items: StreamData, logits: Features, is_id: Mask, is_noise: Mask

@@ -80,14 +80,10 @@ class DDE(Method):
         # with 100 words for other sets.
         batch_size: int = count(256, AT_ONCE)
         dde_words: int = count(100, "M̂: number of most activated words that count.")
-        dde_gate: float = share(
-            0.5, "g: an item is surely ID if the share of the names is above (1 + g) / 2."
-        )
+        dde_gate: float = share(0.5, "g: surely ID if the share of the names is above (1 + g) / 2.")
         dde_exclusion: float = amount(0.5, "β: weight of the Gaussians of second choices.")
         dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
-        dde_cells: str = choice(
-            "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.", "exact", "grid"
-        )
+        dde_cells: str = choice("Thresholds: between scores, or 0, 0.01 … 0.99.", "exact", "grid")
         dde_cache: int = count(5_000, "Number of last images of either kind in the cache.")
 
     needs = WORDS
@@ -123,14 +119,14 @@ class DDE(Method):
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise if the words' share reaches its online, or is above a fixed, one."""
         class_index, u = np.empty(len(items), np.int32), np.empty(len(items))
-        own = np.empty(len(items))
+        thresholds = np.empty(len(items))
         for batch in blocks(len(items), self.options.batch_size):
             part = items.part(batch)
             u[batch] = self._noise_scores(part, learn)
             class_index[batch] = self._classes(part, learn)
-            own[batch] = self._thresholds(u[batch], learn)
-        is_noise = u > own if self.fixed else u >= own
-        return Decisions(class_index, is_noise, 1 - u, None, own)
+            thresholds[batch] = self._thresholds(u[batch], learn)
+        is_noise = u > thresholds if self.fixed else u >= thresholds
+        return Decisions(class_index, is_noise, 1 - u, None, thresholds)
 
     def _thresholds(self, u: Floats, learn: bool) -> Floats:
         """The thresholds (B,) of a batch of noise scores (B,), which enter the queue.
@@ -154,13 +150,13 @@ class DDE(Method):
         u = self._words_share(logits, noise_mean - id_mean)
         if not learn:
             return u
-        shown = vocabulary.activations(logits, self.classes, self.copies)
+        activated = vocabulary.activations(logits, self.classes, self.copies)
         is_id = (1 - u > (1 + self.options.dde_gate) / 2) & ~items.injected
         is_noise = (1 - u < _SURELY_NOISE) | items.injected
-        id_mean, noise_mean = _moved(id_mean, shown[is_id]), _moved(noise_mean, shown[is_noise])
-        self.id.add(shown[is_id])
-        self.noise.add(shown[is_noise])
-        return self._words_share(logits, noise_mean - id_mean)
+        difference = _moved(noise_mean, activated[is_noise]) - _moved(id_mean, activated[is_id])
+        self.id.add(activated[is_id])
+        self.noise.add(activated[is_noise])
+        return self._words_share(logits, difference)
 
     def _words_share(self, logits: Features, difference: Floats) -> Floats:
         """The share (B,) of the M̂ most activated words in the softmax over these and the names."""
@@ -184,8 +180,8 @@ class DDE(Method):
         return np.asarray(logits.argmax(axis=1))
 
 
-def _moved(mean: Floats, shown: Features) -> Floats:
+def _moved(mean: Floats, activated: Features) -> Floats:
     """Move a mean activation (M,) a little towards that of some items (B, M)."""
-    if not len(shown):
+    if not len(activated):
         return mean
-    return _MOMENTUM * mean + (1 - _MOMENTUM) * shown.mean(axis=0, dtype=np.float64)
+    return _MOMENTUM * mean + (1 - _MOMENTUM) * activated.mean(axis=0, dtype=np.float64)

@@ -27,14 +27,10 @@ class TANL(Method):
     """TANL, arXiv 2603.25250: the words that noise activates more than ID images do."""
 
     class Settings(vocabulary.WordSettings):
-        tanl_candidates: str = choice(
-            "Words that may be activated: all, or those mined.", "all", "mined"
-        )
+        tanl_candidates: str = choice("Candidates: all words, or those mined.", "all", "mined")
         tanl_words: int = count(1000, "B: number of most activated words that count.")
         # the released command goes through 2, 1 and 0
-        tanl_step: int = amount(
-            2, "γ: number of words added for each averaged score; 0 means one score."
-        )
+        tanl_step: int = amount(2, "γ: words added for each averaged score; 0 means one score.")
         tanl_ring: int = count(300, "L: number of last images of either kind in the memory.")
         gap: float = vocabulary.GAP
 
@@ -59,15 +55,15 @@ class TANL(Method):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff u = 1 - S is above its online threshold; keep ZS-CLIP's class."""
-        u, own, scale = np.empty(len(items)), np.empty(len(items)), items.logit_scale
+        u, thresholds, scale = np.empty(len(items)), np.empty(len(items)), items.logit_scale
         for block, logits in vocabulary.logit_blocks(items.features(), self.text, scale):
-            shown = vocabulary.activations(logits, self.classes)
+            activated = vocabulary.activations(logits, self.classes)
             for i, t in enumerate(range(block.start, block.stop)):
                 u[t] = 1 - self._score(logits[i])
-                own[t : t + 1] = self.threshold(u[t : t + 1], learn)
+                thresholds[t : t + 1] = self.threshold(u[t : t + 1], learn)
                 if learn:
-                    self._learn(shown[i : i + 1], u[t], own[t], items.injected[t])
-        return Decisions(items.class_index, u > own, 1 - u, None, own)
+                    self._learn(activated[i : i + 1], u[t], thresholds[t], items.injected[t])
+        return Decisions(items.class_index, u > thresholds, 1 - u, None, thresholds)
 
     def _score(self, logits: Features) -> float:
         """S: the mean share of the names (C,) beside the first γ, 2 γ, … and at last all B words.
@@ -83,13 +79,13 @@ class TANL(Method):
         counts = np.minimum(np.arange(step, len(masses) + step, step), len(masses))
         return float((names_mass / (names_mass + masses[counts - 1])).mean())
 
-    def _learn(self, shown: Features, u: float, threshold: float, injected: bool) -> None:
+    def _learn(self, activated: Features, u: float, threshold: float, injected: bool) -> None:
         """Keep an item's activations (1, M) if it is surely noise, or surely ID."""
         is_id, is_noise = vocabulary.surely_id_or_noise(u, threshold, self.options.gap)
         if is_noise or injected:
-            self.noise.add(shown)
+            self.noise.add(activated)
         elif is_id:
-            self.id.add(shown)
+            self.id.add(activated)
         else:
             return
         self._choose()

@@ -19,11 +19,7 @@ from zsntta_cli.settings.options import choice, count, option, part, share
 
 _NUMBERS = 2**21  # logits at a time: 8 MB
 _LARGEST_ITEMS = 512
-GAP = share(
-    0.5,
-    "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "
-    "from.",
-)
+GAP = share(0.5, "g: share of the way from the threshold to 0, or to 1, that teaches nothing.")
 
 
 class WordSettings(MethodSettings):
@@ -37,7 +33,7 @@ class WordSettings(MethodSettings):
     # 0.15: 8,536 nouns and 1,963 adjectives
     mined_share: float | None = part(None, "Share of each list that is mined, instead of M.")
     percentile: float = share(0.05, "η: percentile of the distance to the ID names.")
-    too_near: float | None = share(None, "Cosine to an ID name above which a word is mined last.")
+    too_near: float | None = share(None, "Cosine to a name above which a word is mined last.")
 
 
 def names_and_words(data: StreamData) -> tuple[Features, Features]:
@@ -95,9 +91,9 @@ class Recent:
         self.rows = np.zeros((most, words), np.float32)
         self.sum, self.seen = np.zeros(words), 0
 
-    def add(self, shown: Features) -> None:
+    def add(self, activated: Features) -> None:
         """Add the activations (B, M) by some images, each in the place of the oldest."""
-        for activation in shown:
+        for activation in activated:
             place = self.seen % len(self.rows)
             self.sum -= self.rows[place]  # zeros, while there is room
             self.sum += activation
