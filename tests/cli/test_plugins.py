@@ -117,7 +117,7 @@ BROKEN = {
     f"{CLASS}    Settings = dict\n": "Own.Settings is not a subclass of MethodSettings: write ",
     f"{CLASS}    class Settings(Method.Settings):\n        a: int\nMETHODS['x'] = Own\n": "adds "
     "the method 'x': Own.Settings.a has no default: write a: TYPE = DEFAULT.",
-    f"{CLASS}    needs = 'words'\nMETHODS['x'] = Own\n": "Own needs words: add words: str = option(",
+    f"{CLASS}    needs = 'words'\nMETHODS['x'] = Own\n": "Own needs words: add words: str = ",
     f"{CLASS}    pass\nclass Set(Method.Settings):\n    a: int = 1\nOwn.Settings = Set\n"
     "METHODS['own'] = Own\n": "Own.Settings is not a dataclass: write it in the class Own.",
     OWN_SCRIPT.replace('"own"', '"adand"'): "adds the method 'adand', but that name is taken",
