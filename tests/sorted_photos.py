@@ -1,9 +1,7 @@
 """Photos made up, sorted into folders as verdicts made up say."""
 
 import hashlib
-import itertools
 import os
-from pathlib import Path
 
 from made import Notes
 from reviewed import verdict
@@ -57,47 +55,3 @@ def photos_in(folder):
         for name, content in tree(folder).items()
         if content is not None and not name.endswith("verdicts.csv")
     }
-
-
-_CALLS = ("link", "rename", "replace", "unlink", "symlink", "mkdir", "rmdir", "fsync")
-
-
-def dies_at(number, act):
-    """Act in a process of its own that dies before its nth call to the file system, or in a write.
-
-    Whether it died; it is told apart from one that fails.
-    """
-    child = os.fork()
-    if child:
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert code in (0, 77), f"it ended by {code}"
-        return code == 77
-    code = 1
-    try:
-        calls = itertools.count(1)
-        for name in _CALLS:
-            setattr(os, name, _dying(getattr(os, name), calls, number))
-        Path.write_bytes = _torn(Path.write_bytes, calls, number)
-        act()
-        code = 0
-    finally:
-        os._exit(code)
-
-
-def _dying(call, calls, number):
-    def called(*arguments, **values):
-        if next(calls) == number:
-            os._exit(77)
-        return call(*arguments, **values)
-
-    return called
-
-
-def _torn(write_bytes, calls, number):
-    def written(path, content):
-        if next(calls) == number:
-            write_bytes(path, content[: len(content) // 2])
-            os._exit(77)
-        return write_bytes(path, content)
-
-    return written

@@ -4,12 +4,11 @@ import csv
 import errno
 import hashlib
 import os
-import warnings
 
 import pytest
 from made import pack
 from reviewed import unread, verdict
-from sorted_photos import dies_at, pairs, photos_in, sort, tree, write
+from sorted_photos import pairs, photos_in, sort, tree, write
 
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.sources import Photo, photos_of
@@ -160,21 +159,26 @@ def test_a_name_that_the_target_cannot_have_is_told(tmp_path):
     assert photos_in(tmp_path / "out") == {f"cat/{long}": b"one"}
 
 
-@pytest.mark.slow
-def test_whatever_is_killed_the_folder_is_absent_or_complete(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _: None)  # which takes most of the time
-    write(tmp_path / "in", PHOTOS)
-    seen = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
-        for number in range(1, 1000):
-            if not dies_at(number, lambda: sort(tmp_path / "out", answers(tmp_path))):
-                break
-            seen.append((tmp_path / "out").exists())
-            assert not seen[-1] or photos_in(tmp_path / "out") == COPIES
-            assert photos_in(tmp_path / "in") == PHOTOS
-            if seen[-1]:
-                (tmp_path / "out").rename(tmp_path / f"out-{number}")
-    assert photos_in(tmp_path / "out") == COPIES
-    assert not [*tmp_path.glob(".zsntta-*")], "what was left is removed by the next run"
-    assert seen.count(False) > 5
+@pytest.mark.parametrize("step", [0, 3, 8, 9])  # the first copy, within one, the list, the name
+def test_killed_at_any_step_it_leaves_no_folder_and_the_next_run_a_whole_one(here, step):
+    if not (child := os.fork()):
+        left = [step]
+
+        def die(act):
+            def called(*arguments):
+                if left[0] == 0:
+                    os._exit(77)
+                left[0] -= 1
+                return act(*arguments)
+
+            return called
+
+        for name in ("write_copy", "sync", "take_name"):
+            setattr(verdict_folders, name, die(getattr(verdict_folders, name)))
+        sort(here / "out", answers(here))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 77
+    assert not (here / "out").exists()
+    sort(here / "out", answers(here))
+    assert photos_in(here / "out") == COPIES
+    assert not [*here.glob(".zsntta-*")], "what was left is removed by the next run"

@@ -5,16 +5,22 @@ import dataclasses
 import numpy as np
 from replayed import grid
 
+from zsntta_cli.methods.base import Decisions
 from zsntta_cli.simulation.replay import Made, curves_of
 from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.stream import Stream
 
 
 def test_curves_of_a_stream_by_hand(features):
     replay = Simulator(features).replay(grid(features, ["adand"], ratio=[0.25])[0])
-    small = dataclasses.replace(
-        replay, stream=stream_of("IOIXO"), made=Made(decided(), 0.0), frozen_probability=None
-    )
-    curves = curves_of(small)
+    stream = Stream(np.array([0, 1, 0, 2, 1], np.int8), np.zeros(5, np.int64))  # ID, OOD, ID …
+    decisions = Decisions(
+        np.array([1, 0, 1, 0, 0], np.int32), np.array([True, True, False, True, False]),
+        np.array([0.1, 0.2, 0.9, 0.0, 1.0]), np.array([0.5, 0.5, 0.75, 0.9, 0.5]),
+    )  # fmt: skip
+    curves = curves_of(dataclasses.replace(
+        replay, stream=stream, made=Made(decisions, 0.0), frozen_probability=None
+    ))  # fmt: skip
     assert curves["thresholds"] == {"item": [1, 2, 3, 4], "zero_shot": [0.5, 0.5, 0.25, 0.5]}
     assert sum(curves["scores"]["id"]) == sum(curves["scores"]["ood"]) == 2
     assert curves["scores"]["id"][5] == 1, "0.1 of 50 cells"
@@ -36,18 +42,3 @@ def test_the_counts_by_class_are_kept_for_few_classes(features, monkeypatch):
         assert counts["confused_with"][i] == (others[times.argmax()] if len(others) else -1)
     monkeypatch.setattr("zsntta_cli.simulation.replay.MOST_CLASSES", len(id_set.class_names) - 1)
     assert "classes" not in curves_of(replay)
-
-
-def stream_of(kinds):
-    from zsntta_cli.simulation.stream import Stream
-
-    return Stream(np.array(["IOX".index(k) for k in kinds], np.int8), np.zeros(5, np.int64))
-
-
-def decided():
-    from zsntta_cli.methods.base import Decisions
-
-    return Decisions(
-        np.array([1, 0, 1, 0, 0], np.int32), np.array([True, True, False, True, False]),
-        np.array([0.1, 0.2, 0.9, 0.0, 1.0]), np.array([0.5, 0.5, 0.75, 0.9, 0.5]),
-    )  # fmt: skip

@@ -69,8 +69,8 @@ def test_differences_that_do_not_vary_are_a_difference_or_none():
 
 
 def test_holm_by_hand():
-    adjusted = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": None, "e": 0.9})
-    assert adjusted == pytest.approx({"a": 0.04, "b": 0.09, "c": 0.09, "d": None, "e": 0.9})
+    adjusted = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": None, "e": 0.9, "f": 0.8})
+    assert adjusted == {"a": 0.05, "b": 0.12, "c": 0.12, "d": None, "e": 1, "f": 1}
 
 
 def test_a_row_is_close_unless_the_test_finds_a_difference_down_to_the_first_that_differs():
@@ -78,6 +78,7 @@ def test_a_row_is_close_unless_the_test_finds_a_difference_down_to_the_first_tha
     wild = (80, 10, 57, 79, 20)
     p_values = [2 * ttest_rel(row, best).pvalue for row in (near, far, wild)]
     assert p_values[1] < LEVEL < min(p_values[0], p_values[2])
+    assert marks(values_of([best, near]), ACC_H) == [BEST, CLOSE]
     assert marks(values_of([best, near, far]), ACC_H) == [BEST, CLOSE, ""]
     assert marks(values_of([best, near, far, wild]), ACC_H) == [BEST, CLOSE, "", ""]
     assert marks(values_of([near, far]), METRICS["fpr95"]) == ["", BEST]
@@ -96,7 +97,8 @@ def test_a_row_that_is_not_whole_or_that_nothing_ranks_has_no_mark():
     ("name", "value", "text"),
     [("ratio", 0.5, "50%"), ("ratio", 0.125, "0.125"), ("ratio", "natural", "natural"),
      ("fixed", None, "adaptive"), ("fixed", 0.5, "0.5"), ("limit", None, "-"),
-     ("reevaluate", True, "yes"), ("reevaluate", False, "no"), ("warmup", 3, "3")],
+     ("reevaluate", True, "yes"), ("reevaluate", False, "no"), ("warmup", 3, "3"),
+     ("prompt", " | ".join(["a {}."] * 9), "a {}. | a {}. | a {}. | a {}. | a {}. | a {}. | … (6aa84d45)")],
 )  # fmt: skip
 def test_a_setting_is_shown_as_tables_name_it(name, value, text):
     assert frame.shown(name, value) == text

@@ -12,11 +12,11 @@ All views take their numbers from here, so that they agree. The rules:
 
 import functools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -103,19 +103,20 @@ def marks(values: Sequence[Value], metric: Metric) -> list[str]:
     marked down to the first that differs or cannot be tested, so a row that varies much is never
     lifted above a better one.
     """
-    sign = -1 if metric.lower_is_better else 1
-    means = {i: sign * v.mean for i, v in enumerate(values) if v.is_whole and v.mean == v.mean}
-    found = [""] * len(values)
+    means = {i: v.mean for i, v in enumerate(values) if v.is_whole and v.mean == v.mean}
+    if metric.lower_is_better:
+        means = {i: -mean for i, mean in means.items()}
+    row_marks = [""] * len(values)
     if len(means) < 2 or not metric.is_ranked:
-        return found
+        return row_marks
     level = max(means.values()) - _ROUNDING
     best = next(i for i, mean in means.items() if mean >= level)
     tests = {i: paired_t_test(values[i].by_seed, values[best].by_seed) for i in means if i != best}
     differing = [i for i, p in holm(tests).items() if p is None or p < LEVEL]
     apart = max((means[i] for i in differing if means[i] < level), default=-math.inf)
     for i, mean in means.items():
-        found[i] = BEST if mean >= level else CLOSE if mean > apart + _ROUNDING else ""
-    return found
+        row_marks[i] = BEST if mean >= level else CLOSE if mean > apart + _ROUNDING else ""
+    return row_marks
 
 
 def paired_t_test(first: Mapping[int, float], second: Mapping[int, float]) -> float | None:
@@ -256,15 +257,15 @@ def tables(records: Iterable[Record]) -> list[ResultTable]:
             rows[key] = ResultRow(stream, run.method, run.stream.ratio, settings)
         rows[key].runs.setdefault(run.ood_set or CLEAN, {})[seed] = record
         rows[key].records.append(record)
-    found = []
     of_tables = grouped(
         sorted(rows.values(), key=_row_place), attrgetter("stream.encoder", "stream.id_set")
     )
+    result_tables = []
     for (encoder, id_set), of_table in of_tables.items():
         ood_sets = {*chain(*map(attrgetter("runs"), of_table))} - {CLEAN}
         columns = sorted(ood_sets, key=functools.partial(_ood_place, id_set))
-        found.append(ResultTable(encoder, id_set, columns or [CLEAN], of_table))
-    return found
+        result_tables.append(ResultTable(encoder, id_set, columns or [CLEAN], of_table))
+    return result_tables
 
 
 def _numbered(records: Iterable[Record]) -> Iterator[tuple[int, ...]]:
@@ -273,38 +274,37 @@ def _numbered(records: Iterable[Record]) -> Iterator[tuple[int, ...]]:
     It is the place of their digest among those of the same names, 0 for the commonest.
     """
     read: list[dict[Any, str]] = []  # by run: its digests by what they are of
-    counts: dict[Any, Counter[str]] = {}
+    by_name = defaultdict[Any, list[str]](list)
     for record in records:
-        run, digests = record.settings, record.digests
-        ood_set, of_id = run.ood_set or CLEAN, (run.encoder, run.id_set)
-        digest, items = digests.get(run.id_set, ""), digests.get(f"{ITEMS}/{ood_set}", "")
+        run, ood_set = record.settings, record.settings.ood_set or CLEAN
+        names = run.id_set, f"text/{run.id_set}", ood_set, f"{ITEMS}/{ood_set}"
+        images, text, ood_images, items = map(record.digests.get, names)
         pair = (run.id_set, run.stream.ratio) if items else ()  # each has its own list
         read.append({
-            of_id: digest,
-            (*of_id, digest, run.prompt): digests.get(f"text/{run.id_set}", ""),
-            (run.encoder, "ood", ood_set, *pair): digests.get(ood_set, "") + items,
+            (run.encoder, run.id_set): f"{images}",
+            (run.encoder, run.id_set, images, run.prompt): f"{text}",
+            (run.encoder, None, ood_set, *pair): f"{ood_images} {items}",
         })  # fmt: skip
         for name, digest in read[-1].items():
-            counts.setdefault(name, Counter())[digest] += 1
-    numbers: dict[tuple[Any, str], int] = {}
-    for name, of_name in counts.items():
-        by_use = sorted(sorted(of_name.items()), key=itemgetter(1), reverse=True)
-        for number, (digest, _) in enumerate(by_use):
-            numbers[name, digest] = number
+            by_name[name].append(digest)
+    by_use = {
+        name: [digest for digest, _ in Counter(sorted(digests)).most_common()]
+        for name, digests in by_name.items()
+    }
     for of_run in read:
-        yield tuple(map(numbers.__getitem__, of_run.items()))
+        yield tuple(by_use[name].index(digest) for name, digest in of_run.items())
 
 
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     """The settings that make another stream; injection does not change the test samples."""
-    share, changed = ood_share(stream.ratio), []  # nan of a natural ratio
+    share = ood_share(stream.ratio)  # nan of a natural ratio
     odds = share / (1 - share)
-    for name in _KIND:
-        is_idle = name == "rounded_odds" and (odds != odds or round(odds, 2) == odds)
-        is_idle |= name == "ood_fill" and not share > 0
-        if getattr(stream, name) != getattr(StreamSettings, name) and not is_idle:
-            changed.append((name, getattr(stream, name)))
-    return tuple(changed)
+    idle = {"ood_fill": not share > 0, "rounded_odds": odds != odds or round(odds, 2) == odds}
+    return tuple(
+        (name, getattr(stream, name))
+        for name in _KIND
+        if getattr(stream, name) != getattr(StreamSettings, name) and not idle.get(name)
+    )
 
 
 @functools.cache
@@ -329,7 +329,7 @@ def _run_place(record: Record) -> tuple[Any, ...]:
 def _row_place(row: ResultRow) -> tuple[Any, ...]:
     values = []
     for value in row.settings.values():
-        number = value if isinstance(value, int | float) else -1
+        number = value if isinstance(value, int | float) else -math.inf
         values.append((isinstance(value, str), number, str(value)))
     preset = list(PRESETS).index(row.settings[PRESET])
     of_table = set_place(row.stream.id_set), row.stream.encoder
@@ -363,7 +363,7 @@ def varying(
     for row in rows:
         differs = names.setdefault(of(row), {})
         for name, value in row.settings.items():
-            preset = "" if name == PRESET else row.settings[PRESET]
+            preset = None if name == PRESET else row.settings[PRESET]
             usual = first.setdefault((of(row), row.stream.id_set, preset, name), value)
             differs[name] = differs.get(name, False) or value != usual
     return {key: [*filter(differs.get, differs)] for key, differs in names.items()}
