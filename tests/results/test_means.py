@@ -98,7 +98,8 @@ def test_a_row_that_is_not_whole_or_that_nothing_ranks_has_no_mark():
     [("ratio", 0.5, "50%"), ("ratio", 0.125, "0.125"), ("ratio", "natural", "natural"),
      ("fixed", None, "adaptive"), ("fixed", 0.5, "0.5"), ("limit", None, "-"),
      ("reevaluate", True, "yes"), ("reevaluate", False, "no"), ("warmup", 3, "3"),
-     ("prompt", " | ".join(["{}"] * 30), "{} | {} | {} | {} | {} | {} | {} | {} | {} | {} … (ae889b68)")],
+     ("prompt", " | ".join(["{}"] * 30),
+      "{} | {} | {} | {} | {} | {} | {} | {} | {} | {} … (ae889b68)")],
 )  # fmt: skip
 def test_a_setting_is_shown_as_tables_name_it(name, value, text):
     assert frame.shown(name, value) == text
