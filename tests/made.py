@@ -118,7 +118,7 @@ def fails(result, *parts, code=1, stdout=""):
 def refused(*parts, error=ZsnttaError):
     """What is done meanwhile is refused in one line that says all of `parts`."""
     with pytest.raises(error) as caught:
-        yield
+        yield caught
     line = str(caught.value)
     assert "\n" not in line
     for part in parts:

@@ -1,7 +1,7 @@
 """Every set of the catalogue as it is published, in small: a tree of paths below the data root.
 
-`made` gives the tree of a set and makes the catalogue's numbers, checksums and the list of
-ImageNet's classes fit it.
+`made` writes the tree of a set and makes published checksums and ImageNet's classes fit it. Rows
+and numbers are out of order wherever a reader could take a row for an id.
 """
 
 import hashlib
@@ -19,14 +19,13 @@ from PIL import Image
 from torchvision.datasets import CIFAR10, CIFAR100
 from torchvision.datasets import imagenet as published_imagenet
 
-from zsntta_cli import datasets
 from zsntta_cli.datasets import known_sets
 from zsntta_cli.datasets.catalogue import BUILTIN, CATALOGUE
 
 NAMES = [name for name in CATALOGUE if name not in BUILTIN]
 WNIDS = ("n01440764", "n01443537", "n01498041")  # the first is no class of ImageNet-A and -R
-TRUTH = "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"
-META = "ILSVRC2012_devkit_t12/data/meta.mat"
+DEVKIT = "ILSVRC2012_devkit_t12"
+PIXELS = np.random.default_rng(0).integers(0, 256, (10, 3, 32, 32), np.uint8)
 
 
 def md5(content):
@@ -69,34 +68,24 @@ def flat(top, ending=".jpg"):
 
 
 # --- Sets with files of their own ---
-# Files, rows and numbers are out of order wherever a reader could take a place for an id.
-
-PIXELS = np.random.default_rng(0).integers(0, 256, (10, 3, 32, 32), np.uint8)
 
 
-def cifar(monkeypatch, base, labels, names):
-    """Two pickles, by their names: of the images, and of the names of classes."""
-    (file, labelled), (meta, named) = labels, names
-    batch = {"data": PIXELS[:4].reshape(4, 3072), **labelled}
-    tree = {
-        f"{base}/{file}": pickle.dumps(batch),
-        f"{base}/{meta}": pickle.dumps({named: ["cat", "dog"]}),
-    }
-    published = {"cifar-10-batches-py": CIFAR10, "cifar-100-python": CIFAR100}[base]
-    checksums = [[file, md5(tree[f"{base}/{file}"])]]
-    monkeypatch.setattr(published, "test_list", checksums)
-    monkeypatch.setitem(published.meta, "md5", md5(tree[f"{base}/{meta}"]))
-    return tree
+def cifar(monkeypatch, published, **labels):
+    """Two pickles of a class of torchvision's: of the images, and of the names of classes."""
+    base, [[file, _]], meta = published.base_folder, published.test_list, published.meta
+    batch = pickle.dumps({"data": PIXELS[:4].reshape(4, 3072), **labels})
+    names = pickle.dumps({meta["key"]: ["cat", "dog"]})
+    monkeypatch.setattr(published, "test_list", [[file, md5(batch)]])
+    monkeypatch.setitem(meta, "md5", md5(names))
+    return {f"{base}/{file}": batch, f"{base}/{meta['filename']}": names}
 
 
 def cifar10(monkeypatch):
-    labels = ("test_batch", {"labels": [0, 1, 1, 0]})
-    return cifar(monkeypatch, "cifar-10-batches-py", labels, ("batches.meta", "label_names"))
+    return cifar(monkeypatch, CIFAR10, labels=[0, 1, 1, 0])
 
 
 def cifar100(monkeypatch):
-    labels = ("test", {"coarse_labels": [0, 0, 0, 0], "fine_labels": [1, 0, 1, 1]})
-    return cifar(monkeypatch, "cifar-100-python", labels, ("meta", "fine_label_names"))
+    return cifar(monkeypatch, CIFAR100, coarse_labels=[0, 0, 0, 0], fine_labels=[1, 0, 1, 1])
 
 
 def svhn(monkeypatch):
@@ -109,7 +98,7 @@ def svhn(monkeypatch):
 
 
 def cub200(_):
-    """Tables joined by ids, which are no places, and classes from 1, of which most are lacking."""
+    """Tables joined by ids, and classes from 1, of which most are lacking."""
     birds = {1: "001.Black_footed_Albatross", 2: "002.Laysan_Albatross",
              10: "010.Red_winged_Blackbird"}  # fmt: skip
     rows = {7: (10, "Red_winged_1.jpg"), 2: (1, "Black_1.jpg"), 5: (2, "Laysan_1.jpg")}
@@ -170,30 +159,28 @@ def texture(_):
     }
 
 
-def meta_mat(wnids=WNIDS[::-1]):
-    """`synsets` as in the devkit: classes first, then inner nodes, which have children."""
-    fields = ("ILSVRC2012_ID", "WNID", "words", "gloss", "num_children", "children",
-              "wordnet_height", "num_train_images")  # fmt: skip
-    rows = np.empty((len(wnids) + 1, 1), [(name, object) for name in fields])
-    for i, wnid in enumerate(wnids):
-        rows[i, 0] = (float(i + 1), wnid, "tench, Tinca tinca", "a fish", 0.0, [], 0.0, 1300.0)
-    children = np.array([1.0, 2.0])
-    rows[-1, 0] = (len(rows), "n00001740", "animal", "it lives", 2.0, children, 2.0, 0.0)
-    return mat(synsets=rows)
-
-
 def validation(monkeypatch):
-    """Two images of each class, flat in a tar, and the devkit, in an order of its own."""
-    pictured = pictures(f"ILSVRC2012_val_{n:08d}.JPEG" for n in range(1, 7))
-    kit = {TRUTH: lines(1, 2, 3, 3, 2, 1), META: meta_mat()}
-    files = {
-        "val": ("ILSVRC2012_img_val.tar", pictured), "devkit": ("ILSVRC2012_devkit_t12.tar.gz", kit)
-    }  # fmt: skip
-    tree = {f"imagenet/{file}": packed(file, content) for file, content in files.values()}
-    for part, (file, _) in files.items():
-        monkeypatch.setitem(
-            published_imagenet.ARCHIVE_META, part, (file, md5(tree[f"imagenet/{file}"]))
-        )
+    """Two images of each class, flat in a tar, and the devkit, in an order of its own.
+
+    The devkit's `synsets` are the classes, then the inner nodes, which have children.
+    """
+    fields = ("ILSVRC2012_ID", "WNID", "words", "gloss", "num_children")
+    synsets = np.empty((len(WNIDS) + 1, 1), [(name, object) for name in fields])
+    for i, wnid in enumerate(WNIDS[::-1]):
+        synsets[i, 0] = (i + 1.0, wnid, "tench, Tinca tinca", "a fish", 0.0)
+    synsets[-1, 0] = (len(synsets), "n00001740", "animal", "it lives", 2.0)
+    kit = {
+        f"{DEVKIT}/data/ILSVRC2012_validation_ground_truth.txt": lines(1, 2, 3, 3, 2, 1),
+        f"{DEVKIT}/data/meta.mat": mat(synsets=synsets),
+    }
+    val = pictures(f"ILSVRC2012_val_{n:08d}.JPEG" for n in range(1, 7))
+    tree, archives = (
+        {},
+        {"val": ("ILSVRC2012_img_val.tar", val), "devkit": (f"{DEVKIT}.tar.gz", kit)},
+    )
+    for part, (file, content) in archives.items():
+        tree[f"imagenet/{file}"] = archive = packed(file, content)
+        monkeypatch.setitem(published_imagenet.ARCHIVE_META, part, (file, md5(archive)))
     return tree
 
 
@@ -239,10 +226,10 @@ def coop_imagenet(_):
     }
 
 
-_ORIGINALS = {
+ORIGINALS = {name: lambda _, name=name: split(name) for name in SPLITS} | {
     "cifar10": cifar10, "cifar100": cifar100, "cub200": cub200, "cars196": cars196,
     "food101": food101, "pets37": pets37, "svhn": svhn, "texture": texture,
-    "imagenet": validation,
+    "imagenet": validation, "coop-imagenet": coop_imagenet, "coop-aircraft": aircraft,
     "imagenet-sketch": lambda _: by_class("sketch", WNIDS),
     "imagenet-a": lambda _: by_class("imagenet-a", WNIDS[1:], ".jpg"),
     "imagenet-v2": lambda _: by_class("imagenetv2-matched-frequency-format-val", "012", ".jpeg"),
@@ -262,7 +249,6 @@ _ORIGINALS = {
     "cifar10-c": lambda _: cifar_c("CIFAR-10-C", 10),
     "cifar100-c": lambda _: cifar_c("CIFAR-100-C", 100),
     "imagenet-c": lambda _: by_class("imagenet-c/fog/1", WNIDS),
-    "coop-imagenet": coop_imagenet, "coop-aircraft": aircraft,
 }  # fmt: skip
 
 
@@ -282,17 +268,12 @@ def write(root, tree):
 
 
 def made(name, monkeypatch, root):
-    """The tree of a set, written to `root`; the catalogue's entry says as many images as it has."""
+    """The tree of a set, written to `root`."""
     table = root.parent / "imagenet_classes.tsv"
     names = ("tench\t", "goldfish\tar", "stingray\tar")
-    table.write_text("".join(f"{w}\t{n}\n" for w, n in zip(WNIDS, names, strict=True)))
+    table.write_bytes(lines(*(f"{w}\t{n}" for w, n in zip(WNIDS, names, strict=True))))
     monkeypatch.setattr(known_sets, "_TABLE", table)
     known_sets.names_by_wnid.cache_clear()
-    tree = _ORIGINALS[name](monkeypatch) if name in _ORIGINALS else split(name)
+    tree = ORIGINALS[name](monkeypatch)
     write(root, tree)
-    images = datasets.load_images(spec_of(name), root)
-    entry = CATALOGUE[name]
-    classes = len(images.class_names) or entry.classes
-    fitted = replace(entry, images=len(images), classes=classes, also_images=())
-    monkeypatch.setitem(CATALOGUE, name, fitted)
     return tree

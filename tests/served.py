@@ -21,7 +21,6 @@ class Served:
     paths: list[str] = field(default_factory=list)
     address: str = ""
     after_cut: object = None  # is called whenever a connection broke off
-    hold: threading.Event | None = None  # until it is set, a connection waits for `more`
 
 
 @contextlib.contextmanager
@@ -52,35 +51,28 @@ def serving(**how):
 
 
 def answer(handler, served):
-    handler.close_connection = True
-    served.asked.append(handler.headers.get("Range", ""))
+    asked, size = handler.headers.get("Range", ""), len(served.content) + served.more
+    served.asked.append(asked)
     served.paths.append(handler.path)
+    match = re.fullmatch(r"bytes=(\d+)-", asked) if served.ranges else None
+    start = int(match[1]) if match else 0
+    status, body, headers = 200, served.content[start:], {"Content-Length": size - start}
     if served.statuses:
-        handler.send_response(served.statuses.pop(0))
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-        return
-    match = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
-    start = int(match[1]) if match and served.ranges else None
-    if start is not None and start >= len(served.content):
-        handler.send_response(416)
-        handler.send_header("Content-Range", f"bytes */{len(served.content)}")
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-        return
-    size = len(served.content) + served.more
-    handler.send_response(200 if start is None else 206)
-    if served.length:
-        handler.send_header("Content-Length", str(size - (start or 0)))
-    if start is not None:
-        handler.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
+        status, body, headers = served.statuses.pop(0), b"", {"Content-Length": 0}
+    elif match and not body:
+        status = 416
+        headers = {"Content-Length": 0, "Content-Range": f"bytes */{len(served.content)}"}
+    elif match:
+        status, headers["Content-Range"] = 206, f"bytes {start}-{size - 1}/{size}"
+    if body and not served.length:
+        del headers["Content-Length"]
+    handler.close_connection = True
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name, str(value))
     handler.end_headers()
-    whole = body = served.content[start or 0 :]
-    if served.cuts:
-        body = body[: served.cuts.pop(0)]
-    handler.wfile.write(body)
+    cut = served.cuts.pop(0) if body and served.cuts else len(body)
+    handler.wfile.write(body[:cut])
     handler.wfile.flush()
-    if served.hold:
-        served.hold.wait()
-    if len(body) < len(whole) and served.after_cut:
+    if cut < len(body) and served.after_cut:
         served.after_cut(served)

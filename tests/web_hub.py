@@ -10,55 +10,50 @@ from pathlib import PurePosixPath
 from urllib.parse import parse_qs
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
+_PATH = (
+    r"(/api)?/datasets/(?P<name>[^/]+/[^/]+)"
+    r"(/(?P<what>resolve|revision|tree|paths-info)/(?P<revision>[^/]+)(/(?P<below>.*))?)?"
+)
 
 
 class _Answers(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def do_HEAD(self):
-        self.do_GET()
-
-    def do_POST(self):
-        self.do_GET()
-
     def do_GET(self):
-        path, repositories = self.path.partition("?")[0], self.server.repositories
+        path = self.path.partition("?")[0]
         self.server.asked.append((self.command, path))
-        if match := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            if match[1] not in repositories:
-                return self._send(404, b"", {"X-Error-Code": "RepoNotFound"})
-            if match[2] not in ("main", REVISION):
-                return self._send(404, b"", {"X-Error-Code": "RevisionNotFound"})
-            return self._file(repositories[match[1]].get(match[3]))
-        parts = r"/api/datasets/([^/]+/[^/]+?)(/revision/\w+|/tree/\w+(.*)|/paths-info/\w+)?"
-        match = re.fullmatch(parts, path)
-        files = repositories.get(match[1]) if match else None
+        match = re.fullmatch(_PATH, path)
+        files = self.server.repositories.get(match["name"]) if match else None
         if files is None:
-            return self._send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
-        asked = (match[2] or "").rpartition("/revision/")[2]
-        if asked not in ("", "main", REVISION) and "/" not in asked:
-            return self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
-        if "/tree/" in path:
+            return self._send(404, headers={"X-Error-Code": "RepoNotFound"})
+        if match["revision"] not in (None, "main", REVISION):
+            return self._send(404, headers={"X-Error-Code": "RevisionNotFound"})
+        if match["what"] == "resolve":
+            return self._file(files.get(match["below"]))
+        if match["what"] == "tree":
             is_deep = "recursive=true" in self.path.lower()
-            answer = list(_listed(files, match[3].strip("/"), is_deep))
-        elif "/paths-info/" in path:
+            answer = [*_listed(files, match["below"] or "", is_deep)]
+        elif match["what"] == "paths-info":
             names = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["paths"]
             answer = [_entry(name, files) for name in names if name in files]
         else:
-            names = [{"rfilename": name} for name in files]
-            facts = {"siblings": names, "private": False, "tags": []}
-            answer = {"id": match[1], "sha": REVISION, **facts}
+            answer = {
+                "id": match["name"], "sha": REVISION, "private": False, "tags": [],
+                "siblings": [{"rfilename": name} for name in files],
+            }  # fmt: skip
         return self._send(200, json.dumps(answer).encode())
+
+    do_HEAD = do_POST = do_GET  # noqa: N815
 
     def _file(self, content):
         if content is None:
-            return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
+            return self._send(404, headers={"X-Error-Code": "EntryNotFound"})
         if self.command == "GET" and self.path.endswith(self.server.refuses):
-            return self._send(403, b"")
+            return self._send(403)
         return self._send(200, content, {"ETag": f'"{_oid(content)}"', "X-Repo-Commit": REVISION})
 
-    def _send(self, status, content, headers=()):
+    def _send(self, status, content=b"{}", headers=()):
         self.send_response(status)
         for name, value in {"Content-Length": str(len(content)), **dict(headers)}.items():
             self.send_header(name, value)

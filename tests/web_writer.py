@@ -1,9 +1,9 @@
 """Writes web data sets in the layout of CLIP_benchmark's builder; none of it is a test."""
 
 import io
-import tarfile
 
 import numpy as np
+from made import pack
 from PIL import Image
 
 
@@ -20,26 +20,20 @@ def pictures(count, seed=0):
     return [generator.integers(0, 256, (12 + i, 14, 3), np.uint8) for i in range(count)]
 
 
-def add(tar, name, content):
-    """A file of a tar, as the writer of shards adds it."""
-    member = tarfile.TarInfo(name)
-    member.size, member.mode, member.uname, member.gname = len(content), 0o444, "bigdata", "bigdata"
-    tar.addfile(member, io.BytesIO(content))
-
-
 def write_split(folder, samples, a_shard=4):
     """Write samples, each of texts and pictures by their endings, `a_shard` of them to a shard.
 
-    A shard is begun when the last one is full, keys are counted over all of them, and how many
-    there are is written at the end.
+    Keys are counted over all shards.
     """
     folder.mkdir(parents=True)
     starts = range(0, len(samples), a_shard)
     for shard, start in enumerate(starts):
-        with tarfile.open(folder / f"{shard}.tar", "w") as tar:
-            for i, sample in enumerate(samples[start : start + a_shard], start):
-                for ending, content in sample.items():
-                    add(tar, f"s{i:07d}.{ending}", content)
+        files = {
+            f"s{i:07d}.{ending}": content
+            for i, sample in enumerate(samples[start : start + a_shard], start)
+            for ending, content in sample.items()
+        }
+        pack(folder / f"{shard}.tar", files)
     (folder / "nshards.txt").write_text(f"{len(starts)}\n")
 
 

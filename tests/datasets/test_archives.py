@@ -10,40 +10,36 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import pack, refused
+from made import damaged, pack, refused
 from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.images import UNREADABLE
 from zsntta_cli.errors import DatasetError
 
-KINDS = (".tar", ".zip")
 RNG = np.random.default_rng(0)
 
 
 def png(size=(6, 5)):
-    """A small picture, no two alike."""
     file = io.BytesIO()
     Image.fromarray(RNG.integers(0, 256, (*size, 3), np.uint8)).save(file, "png")
     return file.getvalue()
 
 
-def load(path, name="pets"):
-    return datasets.load_images(f"{name}={path}", Path())
+def load(path):
+    return datasets.load_images(f"pets={path}", Path())
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[".tar", ".zip"])
 def kind(request):
     return request.param
 
 
 def test_an_archive_is_what_its_folder_is(tmp_path, picture_folder, kind):
-    """Labels, ids, digest and pixels: features of the one are those of the other."""
     files = {f"top/{p.relative_to(picture_folder)}": p.read_bytes()
              for p in sorted(picture_folder.rglob("*.*"), reverse=True)}  # fmt: skip
     images, folder = load(pack(tmp_path / f"a{kind}", files)), load(picture_folder)
     assert list(images.class_names) == ["big_cat", "dog"]
-    assert list(images.sample_ids) == list(folder.sample_ids)
     assert images.identity() == folder.identity()
     for i in range(len(folder)):
         assert np.array_equal(images.read(i), folder.read(i))
@@ -56,8 +52,8 @@ def test_what_is_no_image_is_left_out(tmp_path, kind):
     before = set(tmp_path.rglob("*"))
     images = load(pack(tmp_path / f"a{kind}", files))
     assert list(images.sample_ids) == ["a/1.png", "b/2.png"]
-    hidden = "1 hidden, 1 without an ending, 1 hidden folder (__MACOSX)"
-    assert images.left_out == f"3 outside, 1 .txt, {hidden}"
+    for count in ("3 outside", "1 .txt", "1 without an ending", "1 hidden folder (__MACOSX)"):
+        assert count in images.left_out
     assert images.read(1).size == (5, 6)
     assert set(tmp_path.rglob("*")) - before == {tmp_path / f"a{kind}"}
 
@@ -88,20 +84,17 @@ def test_many_threads_read_at_once(tmp_path, kind):
     images = load(pack(tmp_path / f"a{kind}", files))
     rows = np.random.default_rng(1).integers(len(images), size=1_000).tolist()
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(images.read, rows))
-    for i, image in zip(rows, found, strict=True):
-        expected = Image.open(io.BytesIO(files[images.sample_ids[i]]))
-        assert np.array_equal(image, expected)
+        pictures = list(threads.map(images.read, rows))
+    for i, picture in zip(rows, pictures, strict=True):
+        assert np.array_equal(picture, Image.open(io.BytesIO(files[images.sample_ids[i]])))
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 0.97])
-def test_an_archive_that_is_cut_off(tmp_path, kind, share):
+def test_an_archive_that_is_cut_off_is_refused(tmp_path, kind, share):
     path = pack(tmp_path / f"a{kind}", {f"{i}.png": png((40, 40)) for i in range(12)})
-    content = path.read_bytes()
-    if kind == ".tar":
-        content = content.rstrip(b"\0")  # a tar's end is padding
+    content = path.read_bytes().rstrip(b"\0")  # a tar's end is padding
     path.write_bytes(content[: int(share * len(content))])
-    with refused(f"a{kind} is not a complete {kind} archive ("):
+    with refused(path.name, "complete"):
         load(path)
 
 
@@ -109,10 +102,7 @@ def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
     path = pack(tmp_path / f"a{kind}", {f"{i % 2}/{i}.png": png() for i in range(6)})
     content, generator = path.read_bytes(), np.random.default_rng(2)
     for _ in range(300):
-        damaged = bytearray(content)
-        for i in generator.integers(len(damaged), size=3):
-            damaged[i] = generator.integers(256)
-        path.write_bytes(damaged)
+        path.write_bytes(damaged(content, generator))
         with contextlib.suppress(DatasetError):
             images = load(path)
             for i in range(len(images)):
@@ -120,15 +110,6 @@ def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
                     images.read(i)
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [("a.rar", "there is no folder, .tar or .zip at"), ("f.tar.gz", "first: tar -xzf"),
-     ("c.tar", "no image in"), ("d.tar", "d.tar is not a complete .tar archive")],
-)  # fmt: skip
-def test_what_cannot_be_read(tmp_path, name, line):
-    (tmp_path / "a.rar").touch()
-    pack(tmp_path / "f.tar.gz", {"x.png": png()})
-    pack(tmp_path / "c.tar", {"x.txt": b"x"})
-    (tmp_path / "d.tar").write_bytes(b"no tar at all" * 100)
-    with refused(line):
-        load(tmp_path / name)
+def test_a_compressed_tar_is_refused_with_the_command_that_unpacks_it(tmp_path):
+    with refused("tar -xzf"):
+        load(pack(tmp_path / "f.tar.gz", {"x.png": png()}))

@@ -11,10 +11,10 @@ from zsntta_cli.errors import DatasetError
 
 
 def test_the_papers_44_pairs():
-    own = {n: e for n, e in CATALOGUE.items() if e.role == "id" and n not in BUILTIN}
-    id_sets = {n: e for n, e in own.items() if not n.startswith("coop-")}
-    assert len(own) - len(id_sets) == 11
-    assert len(id_sets) == 11
+    id_sets = {n for n, e in CATALOGUE.items() if e.role == "id" and n not in BUILTIN}
+    coop = {name for name in id_sets if name.startswith("coop-")}
+    id_sets -= coop
+    assert (len(id_sets), len(coop)) == (11, 11)
     pairs = {(name, ood) for name in id_sets for ood in datasets.partners(name)}
     assert len(pairs) == 44
     assert all(CATALOGUE[ood].role == "ood" for _, ood in pairs)
@@ -28,21 +28,16 @@ def test_a_missing_set_says_what_where_and_whence(tmp_path, monkeypatch, name):
         raise DatasetError("no network in tests")
 
     monkeypatch.setattr(download, "fetch", fail)
-    entry, spec = CATALOGUE[name], spec_of(name)
-    assert entry.home
-    assert entry.layout
-    assert entry.licence
-    assert entry.role in ("id", "ood", "shift")
-    with refused(f"data set '{spec}' is incomplete", entry.layout, entry.home, "--data-root"):
-        datasets.load_images(spec, tmp_path)
+    entry = CATALOGUE[name]
+    assert all((entry.home, entry.layout, entry.licence))
+    with refused(entry.layout, entry.home, "--data-root"):
+        datasets.load_images(spec_of(name), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("name", "images", "count"),
     [("cifar10", 10_000, ""), ("cifar10", 2_010, "2,010 of 10,000 images"),
-     ("ninco", 5_879, ""), ("ninco", 5_878, ""), ("ninco", 9_986, "9,986 of 5,879 images"),
-     ("cifar10-c:fog:1", 20_000, "20,000 of 10,000 images"),
-     ("cifar10-c:all:1", 150_000, ""), ("imagenet-c:all:5", 750_000, ""),
+     ("ninco", 5_879, ""), ("ninco", 5_878, ""), ("imagenet-c:all:5", 750_000, ""),
      ("cifar10-c:all:1", 140_000, "140,000 of 150,000 images"),
      ("shapes", 40, ""), ("cifar10:fog", 40, ""), ("mine", 40, ""), ("noise-gaussian", 40, "")],
 )  # fmt: skip

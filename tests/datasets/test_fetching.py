@@ -5,6 +5,7 @@ import io
 import random
 import resource
 import tarfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -90,19 +91,18 @@ def test_what_was_fetched_is_said_and_not_fetched_again(tmp_path):
     with serving(content=CONTENT) as served:
         lines = fetch(served, tmp_path)
         assert fetch(served, tmp_path) == lines
-        [told] = fetch(served, tmp_path / "b", checksum="")
+        [without_checksum] = fetch(served, tmp_path / "b", checksum="")
         assert len(served.asked) == 2
         (tmp_path / "photos.bin").write_bytes(b"mine")
-        assert "photos.bin: is not the published file: its md5 is" in fetch(served, tmp_path)[0]
+        assert hashlib.md5(b"mine").hexdigest() in fetch(served, tmp_path)[0]
     assert lines == [f"{tmp_path}/photos.bin: 300,000 bytes, md5 as published"]
-    digest = hashlib.sha256(CONTENT).hexdigest()
-    assert told.endswith(f"no checksum is published: 300,000 bytes, sha256 {digest}")
+    assert hashlib.sha256(CONTENT).hexdigest() in without_checksum
 
 
 def test_a_second_run_goes_on_with_what_came_and_so_does_its_progress(tmp_path):
     notes = Notes()
     with serving(content=CONTENT, cuts=[60_000, *[0] * 50]) as served:
-        with pytest.raises(DatasetError, match=r"broke off after \d+,000 bytes.* to resume"):
+        with refused("resume"):
             fetch(served, tmp_path)
         held = (tmp_path / ".photos.bin.begun").stat().st_size
         assert 50_000 <= held <= 100_000
@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_at_once_and_what_came_is_kept(tmp_path):
     with serving(content=CONTENT) as served:
         resource.setrlimit(resource.RLIMIT_FSIZE, (45_000, hard))
         try:
-            with refused("cannot write", ".photos.bin.begun", "too large", error=StoreError):
+            with refused(".photos.bin.begun", error=StoreError):
                 fetch(served, tmp_path)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -139,18 +139,18 @@ def test_a_full_disk_is_told_at_once_and_what_came_is_kept(tmp_path):
 @pytest.mark.parametrize(("status", "asked"), [(404, 1), (403, 1), (503, 5)])
 def test_what_a_server_refuses(tmp_path, status, asked):
     with serving(content=CONTENT, statuses=[status] * 9) as served:
-        with pytest.raises(DatasetError, match=rf"photos.bin.* .HTTP Error {status}"):
+        with refused(f"HTTP Error {status}"):
             fetch(served, tmp_path)
         assert len(served.asked) == asked
     assert not (tmp_path / "photos.bin").exists()
 
 
-def test_what_else_ends_a_fetch(tmp_path):
+def test_what_differs_is_set_aside_and_two_do_not_fetch_one_file(tmp_path):
     with serving(content=CONTENT) as served:
-        with pytest.raises(DatasetError, match=r"is \w{32}, must be 00.*bin.differs"):
+        with refused("photos.bin.differs"):
             fetch(served, tmp_path, checksum="md5:00")
         assert [path.name for path in tmp_path.iterdir()] == ["photos.bin.differs"]
-        with FileLock(tmp_path / ".photos.bin.lock"), refused("another process is fetching"):
+        with FileLock(tmp_path / ".photos.bin.lock"), refused("another process"):
             fetch(served, tmp_path)
     assert not (tmp_path / "photos.bin").exists()
 
@@ -167,10 +167,7 @@ def unpacked(root):
 def test_a_folder_is_unpacked_once_and_an_archive_that_is_none_set_aside(tmp_path):
     whole, how = packed("a.tgz", PHOTOS), {"file": "a.tgz", "unpacks": "set/photos"}
     for content in (whole[:-2000], b"<html>log in</html>"):
-        with (
-            serving(content=content) as served,
-            refused("cannot be unpacked (", "kept as", "a.tgz.differs"),
-        ):
+        with serving(content=content) as served, refused("a.tgz.differs"):
             fetch(served, tmp_path, checksum="", **how)
         assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["a.tgz.differs"]
     with serving(content=whole) as served:
@@ -187,37 +184,31 @@ UNSOUND = {  # archives, and what is unpacked of them, if anything is
     "nothing": (b"", None),
     "another folder": (packed("a.tgz", {"top/1.png": b"1", "photos": b"1"}), None),
     "a path that leads out": (packed("a.tgz", {**PHOTOS, "photos/../../3.png": b"evil"}), None),
-    "a path above": (packed("a.tgz", {**PHOTOS, "../photos/3.png": b"3"}), {"3.png"}),
-    "a path from the root": (packed("a.tgz", {**PHOTOS, "/photos/3.png": b"3"}), {"3.png"}),
+    "a path above": (packed("a.tgz", {**PHOTOS, "../photos/3.png": b"3"}), {"photos/3.png"}),
+    "a path from the root": (packed("a.tgz", {**PHOTOS, "/photos/3.png": b"3"}), {"photos/3.png"}),
 }
 
 
 @pytest.mark.parametrize("how", UNSOUND)
 def test_an_unsound_archive_gives_no_folder_and_nothing_outside(tmp_path, how):
-    archive = tmp_path / "in" / "a.tgz"
+    archive, (content, more) = tmp_path / "in" / "a.tgz", UNSOUND[how]
     archive.parent.mkdir()
-    content, more = UNSOUND[how]
     archive.write_bytes(content)
-    if more is None:
-        with refused("a.tgz"):
-            download.unpack(archive, archive.parent / "photos", Reporter())
-        assert [p.name for p in tmp_path.rglob("*")] == ["in", "a.tgz"]
-    else:
+    with refused("a.tgz") if more is None else nullcontext():
         download.unpack(archive, archive.parent / "photos", Reporter())
-        assert unpacked(archive.parent / "photos").keys() == {"a/1.png", "b/2.png"} | more
-        assert [p.name for p in tmp_path.iterdir()] == ["in"]
+    files = {"a.tgz"} if more is None else {"a.tgz", "photos/a/1.png", "photos/b/2.png"} | more
+    assert unpacked(archive.parent).keys() == files
+    assert [p.name for p in tmp_path.iterdir()] == ["in"]
 
 
 def test_links_in_an_archive_are_neither_made_nor_followed(tmp_path):
     archive, secret = tmp_path / "a.tar", tmp_path / "secret"
     secret.mkdir()
-    with tarfile.open(archive, "w") as made:
-        link = tarfile.TarInfo("photos/out")
-        link.type, link.linkname = tarfile.SYMTYPE, str(secret)
-        made.addfile(link)
-        member = tarfile.TarInfo("photos/out/1.png")
-        member.size = 1
-        made.addfile(member, io.BytesIO(b"x"))
+    with tarfile.open(archive, "w") as tar:
+        link, member = tarfile.TarInfo("photos/out"), tarfile.TarInfo("photos/out/1.png")
+        link.type, link.linkname, member.size = tarfile.SYMTYPE, str(secret), 1
+        tar.addfile(link)
+        tar.addfile(member, io.BytesIO(b"x"))
     download.unpack(archive, tmp_path / "photos", Reporter())
     assert list(secret.iterdir()) == []
     assert unpacked(tmp_path / "photos").keys() == {"out/1.png"}

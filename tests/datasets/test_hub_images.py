@@ -84,9 +84,7 @@ def test_a_label_column_that_is_named_gives_labels_or_says_that_it_has_none(
     images = load(f"hf:{tmp_path}/rows?label=what")
     assert images.labels.tolist() == labels
     assert list(images.class_names) == names
-    assert any("to use a column of picture, what" in note for note in images.notes) == (
-        max(labels) < 0
-    )
+    assert any("picture, what" in note for note in images.notes) == (max(labels) < 0)
 
 
 @pytest.mark.parametrize("beside", [lambda png: png, lambda png: {"bytes": png, "path": None}])
@@ -107,18 +105,12 @@ def test_several_columns_or_none_are_one_line(tmp_path):
     rows.remove_columns("picture").save_to_disk(tmp_path / "c")
     assert load(f"hf:{tmp_path}/a?label=coarse").labels.tolist() == LABELS[::-1]
     assert len(load(f"hf:{tmp_path}/b?image=other")) == 5
-    for at, said in {
-        f"{tmp_path}/a": "has the label columns fine, coarse, of picture, fine, coarse: append "
-        "one, as in ?label=fine",
-        f"{tmp_path}/a?label=none": "label columns fine, coarse",
-        f"{tmp_path}/b": "has the image columns picture, other",
-        f"{tmp_path}/c?label=fine": "has no column of images, or of image files as bytes: its",
-        f"{tmp_path}/a?split=test": "must be hf:ORG/NAME:SPLIT",
-        ":test": "must be hf:ORG/NAME:SPLIT",
-        "a:b:c:d": "must be hf:ORG/NAME:SPLIT",
-    }.items():
-        with refused(said):
-            load(f"hf:{at}")
+    for address, word in {
+        "a": "?label=fine", "a?label=none": "fine, coarse", "b": "picture, other",
+        "c?label=fine": "its columns are fine", "b?image=more": "picture, other",
+    }.items():  # fmt: skip
+        with refused(word):
+            load(f"hf:{tmp_path}/{address}")
 
 
 LOAD = """
@@ -152,4 +144,4 @@ def test_one_split_is_fetched_of_one_revision(tmp_path, monkeypatch):
         assert not [path for way, path in served.asked if way == "GET" and "train" in path]
     assert run(f"x=hf:org/name@{REVISION}:test", HF_HUB_OFFLINE="1").stdout == line
     result = run(f"x=hf:org/name@{REVISION[::-1]}:test", HF_HUB_OFFLINE="1")
-    assert f"cannot be loaded (ValueError: only {REVISION} is available)" in result.stderr
+    assert f"only {REVISION}" in result.stderr

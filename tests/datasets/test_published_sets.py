@@ -11,12 +11,11 @@ import open_clip
 import originals
 import pytest
 from made import pack, refused
-from originals import ROWS, SPLITS, lines, pictures, write
+from originals import ROWS, lines, pictures, write
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets import known_sets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.errors import DatasetError
 
 WNIDS = list(originals.WNIDS)
 EXPECTED = {  # of the sets whose labels are hardest to join: the label of each image, in order
@@ -43,18 +42,16 @@ def test_each_image_has_its_label(original, tmp_path, name):
     assert datasets.has_text(images)
 
 
-LISTS = {name: [file] for name, (_, file, _) in SPLITS.items()} | {
-    "coop-aircraft": ["variants.txt", "images_variant_test.txt"],
-    "coop-imagenet": ["classnames.txt"],
-}
-
-
-@pytest.mark.parametrize("name", LISTS)
-def test_lists_are_told_by_digests_that_are_no_identity(original, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [("coop-pets", ["split_zhou_OxfordPets.json"]), ("coop-imagenet", ["classnames.txt"]),
+     ("coop-aircraft", ["variants.txt", "images_variant_test.txt"])],
+)  # fmt: skip
+def test_lists_are_told_by_digests_that_are_no_identity(original, tmp_path, name, files):
     tree = original(name)
     images = datasets.load_images(name, tmp_path / "data")
     digests = {PurePosixPath(p).name: hashlib.sha256(c).hexdigest() for p, c in tree.items()}
-    assert images.facts == {"lists": {file: digests[file] for file in LISTS[name]}}
+    assert images.facts == {"lists": {file: digests[file] for file in files}}
     assert "lists" not in images.identity()
 
 
@@ -68,15 +65,11 @@ def test_imagenets_classes_are_timms_wnids_with_open_clips_names():
     named = known_sets.names_by_wnid()
     assert [*named] == timm_list("imagenet_synsets.txt")
     assert [*named.values()] == [*open_clip.IMAGENET_CLASSNAMES]
-    assert [named[w] for w in ("n01440764", "n02123045", "n02123159", "n15075141")] == [
-        "tench", "tabby cat", "tiger cat", "toilet paper"
-    ]  # fmt: skip
-    for subset, first in (("a", ("n01498041", "stingray")), ("r", ("n01443537", "goldfish"))):
-        wnids = [*known_sets.names_by_wnid(subset)]
-        assert wnids == timm_list(f"imagenet_{subset}_synsets.txt")
-        assert wnids == [wnid for wnid in named if wnid in wnids], "in ImageNet's order"
-        assert first in known_sets.names_by_wnid(subset).items()
-        assert CATALOGUE[f"imagenet-{subset}"].classes == len(wnids) == 200
+    for subset in "ar":
+        names = known_sets.names_by_wnid(subset)
+        assert [*names] == timm_list(f"imagenet_{subset}_synsets.txt")
+        assert names.items() <= named.items()
+        assert CATALOGUE[f"imagenet-{subset}"].classes == len(names) == 200
 
 
 def test_v2s_folders_are_numbers_and_not_strings(tmp_path):
@@ -159,7 +152,7 @@ def test_the_validation_set_is_made_of_its_archives_once(original, tmp_path):
 @pytest.mark.parametrize("file", ["ILSVRC2012_img_val.tar", "ILSVRC2012_devkit_t12.tar.gz"])
 def test_archives_of_the_validation_set_that_are_not_whole(original, tmp_path, file):
     write(tmp_path / "changed", original("imagenet") | {f"imagenet/{file}": b"cut off"})
-    with refused("data set 'imagenet' is incomplete in", "devkit_t12.tar.gz; download it from"):
+    with refused("devkit_t12.tar.gz"):
         datasets.load_images("imagenet", tmp_path / "changed")
     assert not (tmp_path / "changed" / "imagenet" / "val").exists()
 
@@ -182,35 +175,21 @@ def test_the_list_of_a_set_chooses_its_images(original, tmp_path, within):
 
 # --- What is wrong, in a line
 
-CUB, COOP = "CUB_200_2011/", "oxford_pets/"
-
-
-def split(content):
-    return {f"{COOP}split_zhou_OxfordPets.json": content}
-
-
+CUB, COOP = "CUB_200_2011/", "oxford_pets/split_zhou_OxfordPets.json"
 WRONG = [  # what is changed of a set, None where a file is gone; what is said
-    ("cifar10", {"cifar-10-batches-py/test_batch": b"?"}, "other pickles are not opened"),
-    ("cifar10", {"cifar-10-batches-py/test_batch": None},
-     "there is no .*test_batch; .* has batches"),
-    ("svhn", {"svhn/test_32x32.mat": b"<html>"}, "incomplete in .*: expected svhn/"),
-    ("svhn", {"svhn/test_32x32.mat": b"MATLAB 7.3".ljust(124) + b"\0\2IM"}, "again with -v7"),
-    ("cub200", {f"{CUB}image_class_labels.txt": lines("7 10", "2 1")}, "is incomplete"),
-    ("cub200", {f"{CUB}images/002.Laysan_Albatross/Laysan_1.jpg": None},
-     "1 of 3 images are missing, such as .*Laysan_1.jpg"),
-    ("food101", {"food-101/meta/test.json": b"{"}, "invalid JSON at .*food-101/ with meta"),
-    ("texture", {"dtd/dtd/images/": None}, r"; .*dtd/dtd has labels\): expected dtd"),
-    ("coop-pets", split(b"\xff\xfe"), "it is not UTF-8 text"),
-    ("coop-pets", split(json.dumps({**ROWS, "val": [["x.jpg", 7, "far"]]}).encode()),
-     "must be 0, 1, 2"),
+    ("cifar10", {"cifar-10-batches-py/test_batch": b"?"}, "pickles"),
+    ("cifar10", {"cifar-10-batches-py/test_batch": None}, "test_batch; .* has batches"),
+    ("svhn", {"svhn/test_32x32.mat": b"<html>"}, "expected svhn/"),
+    ("cub200", {f"{CUB}image_class_labels.txt": lines("7 10", "2 1")}, "expected CUB_200_2011/"),
+    ("cub200", {f"{CUB}images/002.Laysan_Albatross/Laysan_1.jpg": None}, "1 of 3 .*Laysan_1.jpg"),
+    ("texture", {"dtd/dtd/images/": None}, "dtd/dtd has labels"),
+    ("coop-pets", {COOP: json.dumps({**ROWS, "val": [["x.jpg", 7, "far"]]}).encode()}, "0, 1, 2"),
     ("ssb-hard", {"test_ssb_hard.txt": lines("ssb_hard/n01440764/9.JPEG -1")},
-     "1 of 1 images .* such as n01440764/9.JPEG"),
-    ("imagenet-a", {f"imagenet-a/{WNIDS[1]}/": None},
-     f"1 of 2 classes have no image in .*{WNIDS[1]}"),
-    ("imagenet-a", {"imagenet-a/n01440764/0.jpg": b"x"},
-     "1 folders in .* are not classes of it, such as n01440764"),
+     "1 of 1 .* n01440764/9.JPEG"),
+    ("imagenet-a", {f"imagenet-a/{WNIDS[1]}/": None}, f"1 of 2 classes .*{WNIDS[1]}"),
+    ("imagenet-a", {"imagenet-a/n01440764/0.jpg": b"x"}, "1 folders .* n01440764"),
     ("imagenet-a", {"imagenet-a/": None, "imagenet-a.tar": b"cut off"},
-     r"imagenet-a\.tar is not a complete \.tar.*expected imagenet-a/<wnid>.*zsntta datasets get"),
+     r"imagenet-a\.tar .*expected imagenet-a/<wnid>.*zsntta datasets get"),
 ]  # fmt: skip
 
 
@@ -219,15 +198,11 @@ def test_what_is_wrong_with_a_set_is_one_line(original, tmp_path, name, changes,
     """What was wanted where, what is there, and where to get it."""
     tree = original(name)
     gone = tuple(path for path, content in changes.items() if content is None)
-    left = {path: c for path, c in tree.items() if not path.startswith(gone or "-")}
-    left |= {path: content for path, content in changes.items() if content is not None}
-    (tmp_path / "changed").mkdir()
-    write(tmp_path / "changed", left)
-    with pytest.raises(DatasetError) as error:
+    kept = {path: content for path, content in tree.items() if not path.startswith(gone or "-")}
+    write(tmp_path / "changed", kept | {path: c for path, c in changes.items() if c is not None})
+    with refused(CATALOGUE[name].home) as caught:
         datasets.load_images(name, tmp_path / "changed")
-    assert re.search(said, str(error.value)), error.value
-    assert "\n" not in str(error.value)
-    assert CATALOGUE[name].home in str(error.value)
+    assert re.search(said, str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["svhn", "imagenet-a"])
@@ -245,6 +220,4 @@ def test_a_file_that_is_not_the_published_one_is_read_with_a_note(
         file = replace(entry.files[0], checksum=f"md5:{checksum}")
         monkeypatch.setitem(CATALOGUE, name, replace(entry, files=(file,)))
         notes = datasets.load_images(name, root).notes
-        assert ["is not the published file: its md5 is" in note for note in notes] == (
-            [] if checksum == digest else [True]
-        )
+        assert [digest in note for note in notes] == [True] * (checksum != digest)

@@ -12,7 +12,7 @@ from web_writer import encoded, pictures, write_split, write_web_set
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
-from zsntta_cli.datasets import hub, shards
+from zsntta_cli.datasets import hub
 from zsntta_cli.datasets.class_names import with_class_names
 from zsntta_cli.datasets.images import account
 
@@ -46,51 +46,40 @@ def test_shards_are_one_set(tmp_path):
     ]  # fmt: skip
     assert list(images.class_names) == []
     assert "labels from its .cls files" in account(images)
-    assert "skipped: 5 further images of samples" in account(images)
+    assert "5 further images" in account(images)
     (tmp_path / "classnames.txt").write_text("cat\nÄffchen\nox\n", encoding="utf-8")
     images = load(tmp_path / "s-{008,010}.tar")
     assert images.labels.tolist() == [2, 0, 0, -1]
     assert list(images.class_names) == ["cat", "Äffchen", "ox"]
 
 
-def test_braces_as_in_a_shell():
-    assert list(shards.expand_braces("a{1,x}-{08..10}.tar")) == [
-        "a1-08.tar", "a1-09.tar", "a1-10.tar", "ax-08.tar", "ax-09.tar", "ax-10.tar"
-    ]  # fmt: skip
-    assert list(shards.expand_braces("plain.tar")) == ["plain.tar"]
-
-
-def test_numbers_can_be_named_and_templates_have_the_class(zsntta, tmp_path):
+def test_labels_without_names_are_noted_and_take_them_from_a_file(zsntta, tmp_path):
     write_web_set(tmp_path / "web", LABELS, NAMES)
     (tmp_path / "web" / "classnames.txt").rename(tmp_path / "names.txt")
     extract = ("extract", *TINY, "--noise", "none", "--dataset", "pets=web")
-    assert "note: pets: its labels have no class names" in zsntta(*extract).stderr
+    assert "no class names" in zsntta(*extract).stderr
     images = load(tmp_path / "web")
     named = with_class_names(images, tmp_path / "names.txt")
     assert (list(named.class_names), named.labels.tolist()) == (NAMES, LABELS)
     (tmp_path / "names.txt").write_text("a\nb\n")
-    with refused("names.txt has 2 lines and 'pets' 3 labels from 0"):
+    with refused("2 lines", "3 labels"):
         with_class_names(images, tmp_path / "names.txt")
-    write_web_set(tmp_path / "other", LABELS, NAMES, ["a photo"])
-    with refused("'a photo' in", "zeroshot_classification_templates.txt must have one {c}"):
-        load(tmp_path / "other")
 
 
 @pytest.mark.parametrize(
-    ("pattern", "line"),
-    [("a-{0..3}.tar", "there is no folder, .tar or .zip at"), ("b-{0..0}.tar", "00000 in"),
-     ("c-{0..0}.tar", "two images with the key 00000"), ("{5..4}.tar", "there is no folder"),
-     ("d-{0..0}.tar", "labels run from 7 to 7, but there are 2"),
-     ("e-{0..0}.tar", "is not a complete .tar archive")],
+    ("pattern", "word"),
+    [("a-{0..3}.tar", "a-1.tar"), ("b-0.tar", "00000"), ("c-0.tar", "00000.jpg and 00000.png"),
+     ("d-0.tar", "from 7 to 7"), ("e-{0,1}.tar", "e-0.tar"), ("f/t/0.tar", "'a photo'")],
 )  # fmt: skip
-def test_shards_that_cannot_be_read(tmp_path, pattern, line):
+def test_shards_that_cannot_be_read(tmp_path, pattern, word):
     (tmp_path / "classnames.txt").write_text("cat\nox\n")
     shard(tmp_path / "a-0.tar", 0, [0])
     shard(tmp_path / "b-0.tar", 0, ["cat"])
-    pack(tmp_path / "c-0.tar", {"00000.jpg": PNG, "00000.png": PNG})
+    pack(tmp_path / "c-0.tar", {"00000.jpg": PNG, "00000.png": PNG, "00000.cls": b"0"})
     shard(tmp_path / "d-0.tar", 0, [7])
     (tmp_path / "e-0.tar").write_bytes(b"x" * 2000)
-    with refused(line):
+    write_web_set(tmp_path / "f", LABELS, NAMES, ["a photo"], split="t")
+    with refused(word):
         load(tmp_path / pattern)
 
 
@@ -111,20 +100,21 @@ def test_a_set_is_read_as_clip_benchmarks_writer_left_it(tmp_path, below):
 def test_shards_that_are_missing_or_too_many_are_told(tmp_path):
     write_web_set(tmp_path, LABELS, NAMES)
     count = tmp_path / "test" / "nshards.txt"
-    for said in ("2", "", "many", "-1", "0"):
-        count.write_text(f"{said}\n")
-        with refused("nshards.txt must have the number of shards", f"it says '{said}', but there"):
+    for number in ("2", "", "many", "-1", "0"):
+        count.write_text(f"{number}\n")
+        with refused("nshards.txt", f"'{number}'"):
             load(tmp_path)
 
 
-def samples(**texts):
-    """Samples with the same kinds of texts: one list of contents to an ending."""
-    count = len(next(iter(texts.values())))
-    every = [{"png": encoded(pixels, "png")} for pixels in pictures(count)]
+def write_texts(root, texts, names):
+    """Write samples with texts, a list of contents to an ending, and class names if there are."""
+    samples = [{"png": PNG} for _ in next(iter(texts.values()))]
     for ending, contents in texts.items():
-        for sample, content in zip(every, contents, strict=True):
+        for sample, content in zip(samples, contents, strict=True):
             sample |= {} if content is None else {ending: content.encode()}
-    return every
+    write_split(root / "test", samples)
+    if names:
+        (root / "classnames.txt").write_text("\n".join(names))
 
 
 @pytest.mark.parametrize(
@@ -148,9 +138,7 @@ def samples(**texts):
     ],
 )  # fmt: skip
 def test_what_tells_a_label(tmp_path, texts, names, labels, class_names):
-    write_split(tmp_path / "test", samples(**texts))
-    if names:
-        (tmp_path / "classnames.txt").write_text("\n".join(names))
+    write_texts(tmp_path, texts, names)
     images = load(tmp_path)
     assert images.labels.tolist() == labels
     assert list(images.class_names) == class_names
@@ -167,55 +155,46 @@ def test_a_field_or_an_ending_is_named_in_a_note_and_by_an_option(tmp_path, kind
     path = pack(tmp_path / f"s{kind}", files)
     [note] = load(path).notes
     assert field in note
-    assert "--label FIELD" in note
     images = load(f"{path}?label={field}")
     assert list(images.sample_ids) == [f"s/a/{i}" for i in range(4)]
     assert images.labels.tolist() == [0, 1, 0, 1]
     assert list(images.class_names) == ["x", "y"]
-    with refused("no sample of", "has a label 'coarse'", field):
+    with refused("'coarse'", field):
         load(f"{path}?label=coarse")
 
 
 @pytest.mark.parametrize(
-    ("texts", "names", "line"),
+    ("texts", "names", "word"),
     [
-        ({"json": ["{", "{}"]}, None, "s0000000 in"),
-        ({"json": ["[" * 100_000, "{}"]}, None, "s0000000 in"),
-        ({"json": ['{"label": -2}', "{}"]}, None, "nor a number from 0"),
-        ({"json": ['{"label": [1, 2]}', "{}"]}, None, "nor a number from 0"),
-        ({"json": ['{"label": true}', "{}"]}, None, "nor a number from 0"),
-        ({"json": ['{"label": 1}', '{"label": "ox"}']}, None, "mix numbers and texts"),
-        ({"txt": ["ox", "ox", "hen", "hen"]}, ["ox", "cat"], "'hen' in"),
-        ({"txt": ["crane", "ox"] * 2}, ["crane", "ox", "crane"], "is twice in"),
+        ({"json": ["{", "{}"]}, None, "s0000000"),
+        ({"json": ["[" * 100_000, "{}"]}, None, "s0000000"),
+        ({"json": ['{"label": -2}', "{}"]}, None, "-2"),
+        ({"json": ['{"label": [1, 2]}', "{}"]}, None, "[1, 2]"),
+        ({"json": ['{"label": true}', "{}"]}, None, "True"),
+        ({"json": ['{"label": 1}', '{"label": "ox"}']}, None, "mix"),
+        ({"txt": ["ox", "ox", "hen", "hen"]}, ["ox", "cat"], "'hen'"),
+        ({"txt": ["crane", "ox"] * 2}, ["crane", "ox", "crane"], "twice"),
     ],
 )
-def test_labels_that_are_none(tmp_path, texts, names, line):
-    write_split(tmp_path / "test", samples(**texts))
-    if names:
-        (tmp_path / "classnames.txt").write_text("\n".join(names))
-    with refused(line):
+def test_labels_that_are_none(tmp_path, texts, names, word):
+    write_texts(tmp_path, texts, names)
+    with refused(word):
         load(tmp_path)
 
 
 def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_path, tiny):
     write_web_set(tmp_path / "web", LABELS, NAMES, TEMPLATES)
     extract = ("extract", *TINY, "--noise", "none", "--dataset", "pets=web")
-    result = zsntta(*extract)
-    assert result.exit_code == 0, result.output
-    assert "its own 2 prompt templates are" in result.stderr
+    assert zsntta(*extract).exit_code == 0
     features = store.read(tmp_path / "features/tiny/pets.h5")
     assert features.labels.tolist() == LABELS
     assert list(features.class_names) == NAMES
     own = "a photo of a {}. | a blurry photo of the {}."
     assert list(features.texts) == ["a photo of a {}.", own]
-    each = [
-        tiny.encode_texts([text.format(name) for name in NAMES])
-        for text in ("a photo of a {}.", "a blurry photo of the {}.")
-    ]
+    each = [tiny.encode_texts([t.format(name) for name in NAMES]) for t in own.split(" | ")]
     mean = np.mean(each, axis=0)
     mean /= np.linalg.norm(mean, axis=1, keepdims=True)
     np.testing.assert_allclose(features.texts[own].features, mean, atol=1e-6)
-    assert "already extracted" in zsntta(*extract).stdout
 
 
 @pytest.mark.parametrize("spec", [None, ModuleSpec("datasets", None)])

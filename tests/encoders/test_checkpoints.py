@@ -50,11 +50,9 @@ def save(kind, folder):
     """Save a checkpoint of chance as its authors do: weights, tokenizer, image processor."""
     torch.manual_seed(0)
     if kind == "clip":
-        config = transformers.CLIPConfig(
-            text_config=TEXT, vision_config=VISION, projection_dim=24, bos_token_id=0,
-            eos_token_id=len(WORDS) - 1,
-        )  # fmt: skip
-        model = transformers.CLIPModel(config)
+        model = transformers.CLIPModel(
+            transformers.CLIPConfig(text_config=TEXT, vision_config=VISION, projection_dim=24)
+        )
     else:
         config = transformers.SiglipConfig(text_config=TEXT, vision_config=VISION)
         model = transformers.SiglipModel(config)
@@ -110,7 +108,7 @@ def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
     for method in ("zs-clip", "adand", "tent"):
         result = zsntta(*run, "--method", method)
         assert result.exit_code == 0, result.output
-    fails(zsntta(*run, "--method", "tpt"), "this text tower does not have", stdout=None)
+    fails(zsntta(*run, "--method", "tpt"), "text tower", stdout=None)
     render("shapes").read(0).save("one.png")
     result = zsntta("detect", "one.png", *model, "--classes", "circle,star")
     assert result.exit_code == 0, result.output
@@ -124,67 +122,57 @@ def change(path, **values):
 
 
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
-UNKNOWN = "preprocessor_config.json has unsupported steps"
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "word"),
     [(lambda clip: (clip / "model.safetensors").rename(clip / "pytorch_model.bin"),
-      "no file named model.safetensors"),
-     (lambda clip: change(clip / CONFIG, model_type="siglip2"),
-      "model type is 'siglip2', must be one of clip, siglip"),
-     (lambda clip: change(clip / CONFIG, model_type="llama"),
-      "model type is 'llama', must be one of clip,"),
+      "model.safetensors"),
+     (lambda clip: change(clip / CONFIG, model_type="siglip2"), "'siglip2'"),
      (lambda clip: (clip / CONFIG).unlink(), "model type is 'None'"),
      (lambda clip: (clip / CONFIG).rename(clip / "adapter_config.json"), "merge_and_unload"),
-     (lambda clip: clip.rename(clip.with_name("moved")), "(the folder does not exist)"),
-     (lambda clip: (clip / PROCESSOR).unlink(), "Can't load image processor for"),
-     (lambda clip: (clip / PROCESSOR).write_text("["), "preprocessor_config.json' is not a valid"),
-     (lambda clip: change(clip / PROCESSOR, resample=0), UNKNOWN),
-     (lambda clip: change(clip / PROCESSOR, crop_size=24), UNKNOWN),
-     (lambda clip: change(clip / PROCESSOR, size=None), UNKNOWN)],
+     (lambda clip: clip.rename(clip.with_name("moved")), "does not exist"),
+     (lambda clip: (clip / PROCESSOR).unlink(), "image processor"),
+     (lambda clip: (clip / PROCESSOR).write_text("["), PROCESSOR),
+     (lambda clip: change(clip / PROCESSOR, resample=0), PROCESSOR),
+     (lambda clip: change(clip / PROCESSOR, crop_size=24), PROCESSOR),
+     (lambda clip: change(clip / PROCESSOR, size=None), PROCESSOR)],
 )  # fmt: skip
-def test_what_is_wrong_is_one_line(tmp_path, spoil, said):
+def test_what_is_wrong_is_one_line(tmp_path, spoil, word):
     save("clip", tmp_path / "clip")
     spoil(tmp_path / "clip")
-    with refused(said, error=EncoderError):
+    with refused(word, error=EncoderError):
         load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu")
 
 
-def test_weights_that_do_not_fit_are_no_random_ones(tmp_path):
-    save("clip", tmp_path / "clip")
+def save_state(path, state):
+    save_file({key: tensor.clone() for key, tensor in state.items()}, path, {"format": "pt"})
+
+
+PROJECTION = "visual_projection.weight"
+
+
+@pytest.mark.parametrize("prefix", ["", "module."])
+@pytest.mark.parametrize("projection", [{}, {PROJECTION: torch.zeros(3, 4)}])
+def test_weights_that_do_not_fit_are_no_random_ones(tmp_path, prefix, projection):
     path = tmp_path / "clip" / "model.safetensors"
-    state = {k: v.clone() for k, v in load_file(path).items()}  # not of the file, which changes
-    for changed, said in (
-        ({k: v for k, v in state.items() if k != "visual_projection.weight"},
-         "do not fit its config.json: visual_projection.weight is missing"),
-        (state | {"visual_projection.weight": torch.zeros(3, 4)}, "visual_projection.weight is"),
-        ({f"module.{k}": v for k, v in state.items() if k != "visual_projection.weight"},
-         "visual_projection.weight is missing"),
-    ):  # fmt: skip
-        save_file(changed, path, metadata={"format": "pt"})
-        with refused(said, error=EncoderError):
-            load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu")
+    state = save("clip", tmp_path / "clip").state_dict()
+    del state[PROJECTION]
+    save_state(path, {f"{prefix}{key}": tensor for key, tensor in (state | projection).items()})
+    with refused(PROJECTION, error=EncoderError):
+        load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu")
 
 
 def test_a_prefix_of_all_weights_is_taken_off_with_a_note(tmp_path):
     save("clip", tmp_path / "clip")
     path, choice = tmp_path / "clip" / "model.safetensors", EncoderChoice(f"hf:{tmp_path / 'clip'}")
     before = load_encoder(choice, "cpu").encode_texts(["a photo of a circle."])
-    state = {f"module.{key}": tensor.clone() for key, tensor in load_file(path).items()}
-    save_file(state, path, metadata={"format": "pt"})
+    save_state(path, {f"module.{key}": tensor for key, tensor in load_file(path).items()})
     after = load_encoder(choice, "cpu")
-    assert "the weights under module.* are used" in after.notes[0]
-    texts = after.encode_texts(["a photo of a circle."])
-    np.testing.assert_allclose(texts, before, atol=1e-6)
+    assert "module.*" in after.notes[0]
+    np.testing.assert_allclose(after.encode_texts(["a photo of a circle."]), before, atol=1e-6)
 
 
 def test_without_the_library_it_is_told_what_to_install(zsntta, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    line = "cannot load hf:./clip (import of transformers halted; None in sys.modules): type pip "
-    fails(
-        zsntta(*EXTRACT, "--model", "hf:./clip"),
-        line,
-        "install 'zsntta[transformers]'",
-        stdout=None,
-    )
+    fails(zsntta(*EXTRACT, "--model", "hf:./clip"), "'zsntta[transformers]'", stdout=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import released
 import torch
-from made import CONFIG, fails, refused
+from made import CONFIG, refused
 from safetensors.torch import save_file
 
 from zsntta_cli.encoders.clip import load_encoder
@@ -74,18 +74,15 @@ def test_each_source_gives_the_released_codes_logits(know, tmp_path, source):
 
 @pytest.mark.parametrize(
     ("model", "said"),
-    [("ViT-B-16", "it with GELU. For weights that were trained with QuickGELU, as OpenAI's, use "
-      "the model ViT-B-16-quickgelu."),
-     ("RN50-quickgelu", "it with QuickGELU. For weights that were trained with GELU, use the model "
-      "RN50."),
+    [("ViT-B-16", "the model ViT-B-16-quickgelu."), ("RN50-quickgelu", "the model RN50."),
      ("coca_ViT-B-32", "")],  # has no such twin
 )  # fmt: skip
 def test_a_file_does_not_tell_its_activation(tmp_path, model, said):
     path = tmp_path / "weights.safetensors"
     path.touch()
-    told = activation_note(EncoderChoice(model, str(path)))
-    assert told.endswith(said)
-    assert told.startswith(str(path) if said else "")
+    note = activation_note(EncoderChoice(model, str(path)))
+    assert note.endswith(said)
+    assert bool(note) == bool(said)
     assert not activation_note(EncoderChoice(model, "openai")), "a tag tells it"
 
 
@@ -94,9 +91,9 @@ def test_a_file_does_not_tell_its_activation(tmp_path, model, said):
     [("ViT-B-16", ["open_clip_model.safetensors",
                    "https://huggingface.co/timm/vit_base_patch16_clip_224.openai",
                    "--model ViT-B-16-quickgelu --pretrained PATH",
-                   "/ViT-B-16.pt and type --model ViT-B-16 --pretrained PATH ("]),
-     ("hf-hub:org/name", ["cannot load hf-hub:org/name", "https://huggingface.co/org/name",
-                          "--model local-dir:FOLDER", "OSError: Name or service not known"])],
+                   "/ViT-B-16.pt and type --model ViT-B-16 --pretrained PATH"]),
+     ("hf-hub:org/name", ["https://huggingface.co/org/name", "--model local-dir:FOLDER",
+                          "Name or service not known"])],
 )  # fmt: skip
 def test_without_a_network_the_line_says_at_once_which_file_to_get(monkeypatch, model, parts):
     """open_clip itself asks for one file after the other, half a minute long."""
@@ -117,39 +114,21 @@ def test_weights_are_fetched_beforehand_into_the_hubs_cache(zsntta, monkeypatch,
     import huggingface_hub
     import open_clip
 
-    asked, cached = [], {}
+    asked, cached, weights = [], {}, str(tmp_path / "weights")
 
     def download(tag):
         asked.append(tag["hf_hub"])
-        cached[tag["hf_hub"].rstrip("/")] = str(tmp_path / "weights")
-        return str(tmp_path / "weights")
+        cached[tag["hf_hub"].rstrip("/")] = weights
+        return weights
 
-    monkeypatch.setattr(
-        huggingface_hub, "try_to_load_from_cache", lambda repository, _: cached.get(repository)
-    )
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda name, _: cached.get(name))
     monkeypatch.setattr(huggingface_hub, "model_info", lambda *_args, **_kwargs: None)
     monkeypatch.setattr(open_clip, "download_pretrained", download)
     for _ in range(2):  # the second time all are there
         result = zsntta("encoders", "get")
-        assert result.exit_code == 0, result.output
-        assert result.stdout.splitlines()[0] == f"ViT-B-16 openai: {tmp_path / 'weights'}"
+        assert result.stdout.splitlines()[0] == f"ViT-B-16 openai: {weights}"
     hub = ("vit_base_patch16_clip_224", "resnet50_clip", "vit_large_patch14_clip_224")
     assert asked == [f"timm/{name}.openai/" for name in hub]
-    fails(zsntta("encoders", "get", "ViT-B-16", "--pretrained", "opanai"), "mean 'openai'")
-    fails(zsntta("encoders", "get", "ViT-B16"), "mean 'ViT-B-16'")
-
-
-@pytest.mark.parametrize(
-    ("model", "pretrained", "device", "line"),
-    [("ViT-B-99", "openai", "cpu", "open_clip has no model 'ViT-B-99'"),
-     ("ViT-B-16", "nonsense", "cpu",
-      "'nonsense' is neither a file nor weights of ViT-B-16 (known: openai"),
-     ("local-dir:/nowhere", "openai", "cpu", "cannot load local-dir:/nowhere"),
-     ("tiny", "embedded", "nonsense", "device 'nonsense' is not available")],
-)  # fmt: skip
-def test_what_cannot_be_loaded(model, pretrained, device, line):
-    with refused(line, error=EncoderError):
-        load_encoder(EncoderChoice(model, pretrained), device)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +144,12 @@ def test_names_of_encoders(choice, slug, options):
 
 
 def test_a_text_beyond_the_context_is_told_and_two_that_become_one_are_refused(tiny, monkeypatch):
-    told = []
-    monkeypatch.setattr(tiny.text, "tell", told.append)
+    notes = []
+    monkeypatch.setattr(tiny.text, "tell", notes.append)
     room = "a " * 29  # with the start and the end 31 of the 32 tokens
     tiny.encode_texts([room + "cat", room + "dog"])
-    assert told == []
+    assert notes == []
     tiny.encode_texts(["cat", "dog" + " very" * 40])
-    assert "truncates 1 of 2 prompts" in told[0]
-    assert "dog very" in told[0]
-    with refused("cat' and ", "dog' differ after", error=EncoderError):
+    assert "1 of 2 prompts, such as 'dog very" in notes[0]
+    with refused("cat' and ", "dog'", error=EncoderError):
         tiny.encode_texts([room + "a cat", room + "a dog"])
