@@ -73,7 +73,6 @@ def request(**values):
     [
         ({"set_name": "pets"}, "name only one of them"),
         ({"classes": ()}, "there are no class names"),
-        ({"classes": ("big_cat", "big cat")}, "'big_cat' and 'big cat' are the same"),
         ({"flag": 5, "sources": ("-",)}, "is not known on arrival"),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,15 +46,11 @@ def read_corrections(path: Path) -> list[Correction]:
         text = decoded(data) if is_table else data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read the corrections {path} ({first_line(error)}).") from error
-    lines: Sequence[Any] = text.split("\n")
+    corrections, lines, first = [], list[Any](text.split("\n")), 1
     if is_table:
         head, *rows = table_rows(text) or [[]]
-        lines = [
-            head,
-            *(dict.fromkeys(head, "") | dict(zip(head, row, strict=False)) for row in rows),
-        ]
-    corrections = []
-    for number, line in enumerate(lines[is_table:], 1 + is_table):
+        lines, first = [dict(zip_longest(head, row, fillvalue="")) for row in rows], 2
+    for number, line in enumerate(lines, first):
         if isinstance(line, str) and not line.strip():
             continue
         try:

@@ -21,6 +21,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.match import BestClass
 from zsntta_cli.methods.method import Method
+from zsntta_cli.methods.scores import CLIP_NORM
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -28,7 +29,6 @@ from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-_CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 _SEEN = 64  # images before the last pass over a folder: where cull's own rule begins
 _MOST_PASSES = 12
 _STEP = 64  # images between two rules of people's answers, at first; later learning.RECENT
@@ -310,7 +310,7 @@ class Detector:
     def _checked(self, features: Any) -> Rows:
         """Raw features (N, D); those of unit norm get the norm of raw ones, as in a replay."""
         rows = inputs.checked_features(features, self.text.shape[1])
-        return rows * np.float32(_CLIP_NORM) if self.normalized else rows
+        return rows * CLIP_NORM if self.normalized else rows
 
 
 def facts_of(

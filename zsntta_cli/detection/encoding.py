@@ -122,18 +122,13 @@ class Encoding:
                 if any(is_new):
                     assert self.encoder  # by this thread, which Ctrl-C interrupts
                 else:
-                    self._keep(batches[0], {}, stamps)
+                    self._keep(batches[0], [None] * len(batches[0]), stamps)
                     advance(len(batches.popleft()))
             if batches:
                 read = partial(_read, contents=kept_contents, use=self.encoder.resize)
                 loaded = read_ahead(read, batches, self.workers)
                 for batch, pixels in zip(batches, loaded, strict=True):
-                    new = {
-                        photo.content: (photo, image)
-                        for photo, image in zip(batch, pixels, strict=True)
-                        if image is not None
-                    }
-                    self._keep(batch, new, stamps)
+                    self._keep(batch, pixels, stamps)
                     kept_contents |= {photo.content for photo in batch}
                     advance(len(batch))
 
@@ -145,18 +140,18 @@ class Encoding:
     def _keep(
         self,
         photos: Sequence[Photo],
-        new: Mapping[bytes, tuple[Photo, Pixels]],
+        pixels: Sequence[Pixels | None],
         stamps: Mapping[Photo, bytes],
     ) -> None:
-        """Keep what became of images that were read; the `new` ones, by content, are encoded."""
+        """Keep what became of images that were read; those with pixels are new, and encoded."""
         kept: dict[str, dict[bytes, Kept]] = {IMAGE: {}, reader(): {}, FILE: {}}
-        if new:
-            encoder = self.encoder
-            rows = encoder.encode_pixels(np.stack([pixels for _, pixels in new.values()]))
+        pairs = zip(photos, pixels, strict=True)
+        if new := {photo.content: (photo, image) for photo, image in pairs if image is not None}:
+            rows = self.encoder.encode_pixels(np.stack([image for _, image in new.values()]))
             with np.errstate(over="ignore"):
                 halves = rows.astype(np.float16)
             # An encoder that squeezes an image into a square sees all of it.
-            is_whole = encoder.identity["preprocessing"].get("resize_mode") == "squash"
+            is_whole = self.encoder.identity["preprocessing"].get("resize_mode") == "squash"
             for (content, (photo, _)), half in zip(new.items(), halves, strict=True):
                 notes = [n for n in photo.note.split("; ") if not (is_whole and n == CUT_OFF)]
                 kept[IMAGE][content] = Kept(half.tobytes(), "; ".join(notes))

@@ -118,13 +118,11 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         self, kind: str, keys: Iterable[bytes]
     ) -> dict[bytes, tuple[NDArray[np.floating], str]]:
         """The features (D,) and words that are kept of a kind by its keys."""
-        rows, kept = {}, self.kept(kind, keys)
+        kept = self.kept(kind, keys)
         with self._readable():
-            for key, (value, words) in kept.items():
-                rows[key] = np.frombuffer(value, _TYPES[kind]), words
-                if len(value) != len(next(iter(kept.values())).value):
-                    raise ValueError("its features have different lengths")
-        return rows
+            if len({len(value) for value, _ in kept.values()}) > 1:
+                raise ValueError("its features have different lengths")
+            return {k: (np.frombuffer(v, _TYPES[kind]), words) for k, (v, words) in kept.items()}
 
     def keys(self, *kinds: str) -> set[bytes]:
         """The keys of all that is kept of some kinds."""

@@ -22,23 +22,23 @@ _LISTED = re.compile(rf"\A\s*[\[{{]|^{_NAMES}\s*:", re.MULTILINE)
 _PIECE = re.compile(
     r"""[][{}()<"'`#]|.*[][{}"`,]$|.*[;|\t]|\d+\s*[:.)]|[-*•]\s|n\d{8}\b|\w+\s*=|\w+:\s"""
 )
-# Names for what is none of the others, and names that say what an image does not show.
+# Names for what is none of the others, names that say what an image does not show, and names with a
+# letter that English does not have.
 _ELSE = re.compile(
     r"(any|some|every)thing|(any |all |the )?others?( .+)?|(any|some|every)thing else( .+)?|rest|"
     r"none( of .+)?|neither( of .+)?|nothing|unknown( .+)?|background|misc(ellaneous)?|noise|ood|"
     r"outliers?|unclassified|uncategori[sz]ed|undefined|unlabell?ed|unsure|not sure|n/a|negatives?"
 )
 _NEGATED = re.compile(r"(no|non)\b.+|(.*[^-\w])?(not|without|neither)(?![-\w]).*|.*n['’]t\b.*")
-_FOREIGN = re.compile(r"[^\W\d_\x00-\x7f]")  # a letter that English does not have
-_IS_ELSE = (
-    "means anything else, which no image shows: omit it. What belongs to none of the classes is "
-    "noise without it."
-)
-_IS_NEGATED = (
-    "says what an image does not show, but an encoder looks for what is negated: name what it "
-    "shows instead, or omit it."
-)
-_IS_FOREIGN = "has letters that English does not have: most encoders learned English names."
+_FOREIGN = re.compile(r"[^\W\d_\x00-\x7f]")
+_NOTES = (
+    (_ELSE.fullmatch, "means anything else, which no image shows: omit it. What belongs to none of "
+     "the classes is noise without it."),
+    (_NEGATED.fullmatch, "says what an image does not show, but an encoder looks for what is "
+     "negated: name what it shows instead, or omit it."),
+    (_FOREIGN.search, "has letters that English does not have: most encoders learned English "
+     "names."),
+)  # fmt: skip
 _WANTED = "write one name per line, or names between commas"
 
 
@@ -98,20 +98,14 @@ def read_classes(path: Path) -> tuple[str, ...]:
 
 def notes_on(names: Sequence[str]) -> Iterator[str]:
     """Notes on names that CLIP hardly understands as they are meant."""
-    names_by_note: dict[str, list[str]] = {
-        note: [] for note in (_IS_ELSE, _IS_NEGATED, _IS_FOREIGN)
-    }
+    names_by_note: dict[str, list[str]] = {note: [] for _, note in _NOTES}
     for name in names:
         words = " ".join(name.replace("_", " ").lower().split())
-        if _ELSE.fullmatch(words):
-            names_by_note[_IS_ELSE].append(f"'{short(name)}'")
-        elif _NEGATED.fullmatch(words):
-            names_by_note[_IS_NEGATED].append(f"'{short(name)}'")
-        if not name.isascii() and _FOREIGN.search(name):
-            names_by_note[_IS_FOREIGN].append(f"'{short(name)}'")
-    for note, of_names in names_by_note.items():
-        if of_names:
-            yield f"{first_of(of_names)} {note}"
+        if note := next((note for is_meant, note in _NOTES if is_meant(words)), ""):
+            names_by_note[note].append(f"'{short(name)}'")
+    for note, of_note in names_by_note.items():
+        if of_note:
+            yield f"{first_of(of_note)} {note}"
 
 
 def _names(text: str, where: str) -> Sequence[Any]:

@@ -62,39 +62,39 @@ def photo_classes(folder: Path, encoding: Encoding) -> tuple[PhotoClasses, froze
     """
     names, photos, labels = _examples(folder)
     encoding.encode(photos, "example photos")
-    warn, failed = encoding.reporter.note, [photo for photo in photos if photo.error]
-    read = [(photo, i) for photo, i in zip(photos, labels, strict=True) if not photo.error]
-    counts = Counter(label for _, label in read)
+    note, failed = encoding.reporter.note, [photo for photo in photos if photo.error]
+    readable = [pair for pair in zip(photos, labels, strict=True) if not pair[0].error]
+    counts = Counter(label for _, label in readable)
     for label, name in enumerate(names):
         if not counts[label]:
             first = photos[labels.index(label)]
             wrong = f"no photo of the class '{short(name)}' can be read"
             raise DatasetError(f"{wrong} ({first.source}: {first.error}).")
     if failed:
-        place = f"the first: {failed[0].source}: {failed[0].error}"
         unread = f"{len(failed):,} of {len(photos):,} example photos cannot be read"
-        warn(f"warning: {unread} ({place}).")
+        note(f"warning: {unread} (the first: {failed[0].source}: {failed[0].error}).")
     single = [name for label, name in enumerate(names) if counts[label] == 1]
     if single and len(names) > 1:
         few = short(", ".join(single))
-        warn(f"warning: classes with only one example photo: {few}; give 2 to 8 for each.")
-    places: dict[bytes, tuple[Photo, int]] = {}
-    for photo, label in read:
+        note(f"warning: classes with only one example photo: {few}; give 2 to 8 for each.")
+    by_features: dict[bytes, tuple[Photo, int]] = {}
+    for photo, label in readable:
         assert photo.features is not None
-        other, of = places.setdefault(photo.features.tobytes(), (photo, label))
-        if of != label:
+        other, of_other = by_features.setdefault(photo.features.tobytes(), (photo, label))
+        if of_other != label:
             raise DatasetError(
                 f"{other.source} and {photo.source} are the same photo, once as "
-                f"'{short(names[of])}' and once as '{short(names[label])}': remove one."
+                f"'{short(names[of_other])}' and once as '{short(names[label])}': remove one."
             )
-    features = np.array([photo.features for photo, _ in read], np.float32)
-    classes = _of_folder(folder, features, [label for _, label in read], names)
-    line = f"{counted(len(names), 'class', 'classes')} from {counted(len(read), 'example photo')}"
+    features = np.array([photo.features for photo, _ in readable], np.float32)
+    classes = _of_folder(folder, features, [label for _, label in readable], names)
+    of_photos = counted(len(readable), "example photo")
+    line = f"note: {counted(len(names), 'class', 'classes')} from {of_photos}"
     if len(names) > 1:
-        alone = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"
-        line += f": {alone} (logit scale {classes.scale:g})"
-    encoding.reporter.note(f"note: {line}.")
-    return classes, frozenset(places)
+        right = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"
+        line += f": {right} (logit scale {classes.scale:g})"
+    note(f"{line}.")
+    return classes, frozenset(by_features)
 
 
 def classes_of(encoder: "Encoder", folder: str | Path) -> PhotoClasses:

@@ -62,11 +62,6 @@ class Request:
             prompt_template(self.prompt)
         if self.classes or not (self.set_name or self.class_photos):
             names_of(self.classes)
-        by_words: dict[str, str] = {}
-        for name in self.classes:
-            other = by_words.setdefault(" ".join(name.replace("_", " ").split()), name)
-            names = f"'{short(other)}' and '{short(name)}'"
-            check(other == name, f"the class names {names} are the same to the encoder.")
         check(
             parsed_flag(self.flag) is None or not self.on_arrival,
             "the number of images is not known on arrival: omit --flag, or name a folder.",
@@ -141,12 +136,10 @@ class DetectRun:
                 part = photos[start : start + step]
                 self.encoding.encode(part, "images" if len(part) > AT_ONCE else "")
                 yield part
-        if count := self.left_out.again:
-            judged = "each is" if count > 1 else "it is"
-            images = "image is" if count == 1 else "images are"
+        if again := self.left_out.again:
             self.encoding.reporter.note(
-                f"note: {count:,} {images} given more than once, by folder, name or link: {judged} "
-                f"judged once."
+                f"note: {counted(again, 'image')} given again, by folder, name or link: an image "
+                f"is judged once."
             )
 
 
@@ -202,9 +195,8 @@ def _named_classes(
     names, note = request.classes or (cached.class_names if cached else ()), encoding.reporter.note
     if not names:
         raise SettingsError(f"'{request.set_name}' has no class names: add --classes.")
-    quoted = " (names with a comma are in quotes)" if "," in "".join(names) else ""
-    quoted_names = [f"'{short(name)}'" if "," in name else short(name) for name in names]
-    note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(quoted_names)}{quoted}.")
+    quoted = [f"'{short(name)}'" if "," in name else short(name) for name in names]
+    note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(quoted)}.")
     for warning in notes_on(request.classes):
         note(f"note: {warning}")
     prompt = default_prompt(request.set_name) if request.set_name else DEFAULT_PROMPT

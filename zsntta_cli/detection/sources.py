@@ -3,7 +3,6 @@
 import contextlib
 import glob
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -84,8 +83,6 @@ def check_sources(sources: Sequence[str]) -> None:
     """
     if sources.count(PIPE) > 1:
         raise SettingsError("'-' appears twice: standard input can be read only once.")
-    if PIPE in sources and sys.stdin is None:  # its number may be another file's by now
-        raise SettingsError("standard input is closed: '-' has nothing to read.")
     for source in sources:
         _paths(source)
 
@@ -133,11 +130,7 @@ _real_folder = cache(os.path.realpath)
 
 
 def _paths(source: str) -> list[Path]:
-    """The paths that a source stands for.
-
-    Raises:
-        SettingsError: the source is an address. DatasetError: there is nothing at the path.
-    """
+    """The paths that a source stands for."""
     if source == PIPE:
         return []
     if "://" in source:
@@ -233,12 +226,14 @@ def refuse(error: str) -> NoReturn:
 def _named(name: str) -> Photo:
     """A file that a list or a pipe names; what is none has an error."""
     if "\0" in name:
-        return Photo(name, bytes, error="it is not a path")
-    if "://" in name:
-        return Photo(name, bytes, error=_ADDRESS)
-    if Path(name).is_dir():
-        return Photo(name, bytes, error="it is a folder, not an image")
-    return of_file(Path(name))
+        error = "it is not a path"
+    elif "://" in name:
+        error = _ADDRESS
+    elif Path(name).is_dir():
+        error = "it is a folder, not an image"
+    else:
+        return of_file(Path(name))
+    return Photo(name, bytes, error=error)
 
 
 def _standard_input(most: int) -> bytes:

@@ -93,10 +93,9 @@ class Verdicts:
                 "the method returns no is_noise or no threshold, but verdicts need both: return "
                 "Decisions with detector_threshold=self.threshold(1 - id_score, learn)."
             )
-        adapted = (
-            np.ones(len(data), bool) if adapted_threshold is None else ~np.isnan(adapted_threshold)
-        )
+        adapted = np.ones(len(data), bool)
         if adapted_threshold is not None:
+            adapted = ~np.isnan(adapted_threshold)
             threshold = np.where(adapted, adapted_threshold, threshold)
         score = 1 - decisions.id_score
         threshold = 1 - (1 - threshold)  # rounded as the score is

@@ -15,6 +15,7 @@ _CHUNK = 1024  # rows in one product: it limits memory
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
 _FEW = 8  # number of classes below which rows are multiplied one by one
 _DEAR = 2**17  # numbers in the text features above which padding takes a third of a millisecond
+CLIP_NORM = np.float32(10)  # that features of unit norm get: about that of raw ones of ViT-B
 TOP = 5  # largest logits that are kept: with all C no result of cull changes by 0.2 points
 
 Floats = NDArray[np.float64]

@@ -89,19 +89,19 @@ def run_notes(sources: Sources) -> Iterator[RunNote]:
     wanted, _, tests, injected = stream.sizes(n_id, n_ood, len(listed.rows) if listed else None)
     mix, items = n_ood / max(n_id + n_ood, 1), tests + injected
     if listed and listed.lacking:
-        many, listing = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
+        lacking, listing = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
         yield RunNote(
             "lacking", listing,
-            f"The list for {listing} names {counted(many, 'image')} that the set lacks, so the "
-            f"stream leaves them out: {first_of(listed.lacking, 3)}.", float(many),
+            f"The list for {listing} names {counted(lacking, 'image')} that the set lacks, so the "
+            f"stream leaves them out: {first_of(listed.lacking, 3)}.", float(lacking),
         )  # fmt: skip
     if n_ood and wanted > n_ood and stream.ood_fill == "cap" and not listed:
         asked = f"{ood_share(stream.ratio):.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {mix:.1%}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
         wanted = n_ood
-    shown = (run.ood_set, wanted, n_ood), (noise_name(stream.noise), injected, n_noise)
-    for small, needed, images in shown:
+    pools = (run.ood_set, wanted, n_ood), (noise_name(stream.noise), injected, n_noise)
+    for small, needed, images in pools:
         if small and images and needed > images:
             text = f"its images are shown up to {needed / images:.2f} times."
             text = f"'{small}' is smaller than the streams need: {text}"

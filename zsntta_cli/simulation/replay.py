@@ -154,12 +154,10 @@ def curves_of(replay: Replay) -> dict[str, Any]:
             curves["gradients"] = {"item": steps.tolist(), **norms}
     names = replay.sources.id_set.class_names
     if len(names) <= MOST_CLASSES:
-        counts = class_counts(judged, len(names))
-        of_classes: dict[str, list[Any]] = {"names": [*names]}
-        for name in ("images", "right", "noise", "confused_with"):
-            if (of_class := getattr(counts, name)) is not None:
-                of_classes[name] = of_class[:-1].tolist()
-        curves["classes"] = of_classes
+        counts = class_counts(judged, len(names))._asdict()
+        del counts["confused"]
+        of_classes = {k: v[:-1].tolist() for k, v in counts.items() if v is not None}
+        curves["classes"] = {"names": [*names], **of_classes}
     return curves
 
 
@@ -171,12 +169,9 @@ def _histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> dict[s
     elif low == high:
         high = low + 1
     cells = ((values - low) * (BINS / (high - low))).astype(np.int64).clip(0, BINS - 1)
-    of_id, of_ood = (
-        np.bincount(cells[is_id], minlength=BINS),
-        np.bincount(cells[~is_id], minlength=BINS),
-    )
-    bounds = {"low": round(low, 6), "high": round(high, 6)}
-    return {**bounds, "id": of_id.tolist(), "ood": of_ood.tolist()}
+    of_id = np.bincount(cells[is_id], minlength=BINS).tolist()
+    of_ood = np.bincount(cells[~is_id], minlength=BINS).tolist()
+    return {"low": round(low, 6), "high": round(high, 6), "id": of_id, "ood": of_ood}
 
 
 def _plain(values: NDArray[np.floating], digits: int) -> list[float | None]:

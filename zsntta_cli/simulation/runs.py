@@ -90,17 +90,16 @@ class RunSettings:
         for what in ("encoder", "id_set", "ood_set"):
             if plain.get(what) is not None:
                 check_plain(what, plain[what])
-        groups = {}
-        for group, (maker, fields) in _groups(method).items():
-            values = plain.get(group, {})
-            for unknown in values.keys() - fields.keys():
+        groups = _groups(method)
+        for group, (_, fields) in groups.items():
+            for unknown in plain.get(group, {}).keys() - fields.keys():
                 raise SettingsError(
                     f"{short(ascii(unknown))} is not a setting of {group}: another version made "
                     f"this, so run it again."
                 )
-            groups[group] = _made(maker, fields, values)
+        settings = {name: _made(*group, plain.get(name, {})) for name, group in groups.items()}
         sets = plain["encoder"], plain["id_set"], plain.get("ood_set")
-        return RunSettings(method, *sets, cached_prompt(plain["prompt"]), **groups)
+        return RunSettings(method, *sets, cached_prompt(plain["prompt"]), **settings)
 
 
 def _groups(method: str) -> dict[str, tuple[Callable[..., Any], Mapping[str, "Field[Any]"]]]:
@@ -115,8 +114,8 @@ def _groups(method: str) -> dict[str, tuple[Callable[..., Any], Mapping[str, "Fi
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    own = METHODS[method].fields()
-    return {**fields_of(StreamSettings), **fields_of(ThresholdSettings), **own}
+    of_method = METHODS[method].fields()
+    return {**fields_of(StreamSettings), **fields_of(ThresholdSettings), **of_method}
 
 
 def setting_names() -> tuple[str, ...]:
@@ -159,11 +158,9 @@ def build_run(
     family = chosen.imagenet if name.family == IMAGENET else {}
     of_set = _OFFICIAL_OF_SETS.get(name.base, {}) if preset == "official" else {}
     flat = {**chosen.defaults, **family, **preset_values(preset, method), **of_set, **values}
-    groups = {}
-    for group, (maker, fields) in _groups(method).items():
-        groups[group] = _made(maker, fields, flat)
-    ood_set = ood_set if groups["stream"].ratio else None  # a clean stream has none
-    return RunSettings(method, encoder, id_set, ood_set, prompt, **groups, preset=preset)
+    settings = {name: _made(*group, flat) for name, group in _groups(method).items()}
+    ood_set = ood_set if settings["stream"].ratio else None  # a clean stream has none
+    return RunSettings(method, encoder, id_set, ood_set, prompt, **settings, preset=preset)
 
 
 def preset_values(preset: str, method: str) -> dict[str, Any]:
@@ -231,7 +228,7 @@ def source_digests(method: str) -> Mapping[str, str]:
 def _digests(classes: tuple[type, ...]) -> Mapping[str, str]:
     digests: dict[str, str] = {}
     try:
-        for path in dict.fromkeys(Path(inspect.getfile(one)) for one in classes):
+        for path in dict.fromkeys(Path(inspect.getfile(code)) for code in classes):
             name = f"{path.parent.name}/{path.name}" if path.name in digests else path.name
             digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, TypeError):

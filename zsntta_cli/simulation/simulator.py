@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 from zsntta_cli import plugins
 from zsntta_cli.cache.store import problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
-from zsntta_cli.methods.scores import ZeroShot, zero_shot
+from zsntta_cli.methods.scores import CLIP_NORM, ZeroShot, zero_shot
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import MATCH, LiveSettings
 from zsntta_cli.simulation.record import Record
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.live import LiveSession
 
 _FEW = 2**17  # numbers in the text features: 256 classes of 512
-_CLIP_NORM = np.float32(10)  # about the norm of raw features of OpenAI's ViT-B encoders
 
 
 class Simulator:
@@ -111,7 +110,7 @@ class Simulator:
         text, scale = of_id.texts[prompt].features, float(of_id.model(prompt)["logit_scale"])
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
-        with np.errstate(all="ignore"), _blas("").limit(limits=threads, user_api="blas"):
+        with np.errstate(all="ignore"), threadpool_limits(threads, user_api="blas"):
             scores = zero_shot(source.image_features, text, scale)
         if not np.isfinite(scores.noise_score).all():
             wrong = "; ".join(problems(source.path))
@@ -126,18 +125,18 @@ class Simulator:
         Normalised features get the norm of raw ones.
         """
         run, id_set, files = sources.run, sources.id_set, sources.files
-        model, frozen = id_set.model(run.prompt), list[ZeroShot]()
+        model, scores = id_set.model(run.prompt), list[ZeroShot]()
         types = [np.float32 if f.normalized else f.image_features.dtype for f in files.values()]
         features = np.empty((len(stream), id_set.dim), np.result_type(*types))
         for kind, file in files.items():
             of_kind = stream.kind == kind
             features[of_kind] = file.image_features[stream.row[of_kind]]
             if file.normalized:
-                features[of_kind] *= _CLIP_NORM
-            frozen.append(self._zero_shot(run.encoder, run.prompt, id_set.name, file.name))
+                features[of_kind] *= CLIP_NORM
+            scores.append(self._zero_shot(run.encoder, run.prompt, id_set.name, file.name))
         items = StreamData(
             features, id_set.texts[run.prompt].features, float(model["logit_scale"]),
-            ZeroShot.joined(frozen).part(sources.rows(stream)), stream.kind == NOISE,
+            ZeroShot.joined(scores).part(sources.rows(stream)), stream.kind == NOISE,
             run.stream.seed,
         )  # fmt: skip
         items = items.beside(sources.more) if sources.more else items
@@ -146,13 +145,6 @@ class Simulator:
         from zsntta_cli.methods.match import Match  # not for every start
 
         return Match(model.get("logit_bias"))(items)
-
-
-@functools.cache
-def _blas(method: str) -> ThreadpoolController:
-    """The BLAS libraries: looked for anew with each method, which may load one, as SciPy has."""
-    del method
-    return ThreadpoolController()
 
 
 @plugins.worded_errors()
@@ -165,7 +157,7 @@ def decide_from_cache(run: RunSettings, data: StreamData) -> Decisions:
     name = run.method
     # A method's products are small: a second BLAS thread gains nothing and stalls them where the
     # machine is busy. What an own method prints is no result.
-    with _blas(name).limit(limits=1, user_api="blas"), redirect_stdout(sys.stderr):
+    with threadpool_limits(1, user_api="blas"), redirect_stdout(sys.stderr):
         try:
             method = METHODS[name](data, run.options, run.threshold)
             return check_decisions(method.push(data), name, len(data), len(data.text_features))

@@ -5,10 +5,11 @@ files, ODDS/ID_OOD.txt, such as 0.33/cifar10_svhn.txt. The released code of the 
 as pickles, which are not read here.
 """
 
-import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import starmap
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ _LONGEST_LIST = 2**28  # bytes
 _USUAL_WORDS = "wordnet"  # where several lists are cached: what NegLabel was published with
 _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
 
+Words = tuple[tuple[Features, str], ...]  # descriptions of word lists, each with its prompt
+Texts = tuple[Path, str, str]  # a file, a prompt, and the digest of the text features
+
 
 @dataclass(frozen=True)
 class ListedItems:
@@ -64,7 +68,7 @@ class Sources:
     files: Mapping[int, Features]  # by kind: ID, and OOD and NOISE where the stream has any
     listed: ListedItems | None = None  # which images of the OOD set take part; None: drawn ones
     more: MoreText | None = None  # the texts that the method needs
-    words: tuple[tuple[Features, str], ...] = ()  # the files of its word lists, with their prompts
+    words: Words = ()  # its word lists
 
     @property
     def id_set(self) -> Features:
@@ -122,12 +126,13 @@ class Library:
     def __init__(self, root: Path, rows: bool = True) -> None:
         """Without `rows`, only descriptions are read, and not checked against the rows.
 
-        They are enough to know the digests of runs. Words are always read in full.
+        They are enough to know the digests of runs; only words are read in full.
         """
-        self.root, self._rows, self._whole = root, rows, self if rows else Library(root)
-        self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
-        self._words = functools.lru_cache(maxsize=4)(self._read_words)
-        self._items = functools.lru_cache(maxsize=64)(_read_list)
+        self.root = root
+        self._described = lru_cache(maxsize=None)(partial(self._read_file, False))
+        whole = lru_cache(maxsize=16)(partial(self._read_file, True))
+        self.read = whole if rows else self._described
+        self._items = lru_cache(maxsize=64)(_read_list)
 
     def sources(self, run: RunSettings) -> Sources:
         """What a run reads, checked to fit each other and the settings.
@@ -139,13 +144,9 @@ class Library:
         """
         encoder, stream = run.encoder, run.stream
         id_set = self.read(encoder, run.id_set)
+        _check_fits(run, id_set)
         if stream.swapped_names:
             id_set = replace(id_set, labels=_swapped(id_set))
-        unlabelled = int((id_set.labels < 0).sum())
-        if unlabelled or not id_set.class_names:
-            is_without = f"{counted(unlabelled, 'image')} of {len(id_set):,} without a label"
-            what = is_without if id_set.class_names else "no class names"
-            raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
         files, listed = {ID: id_set}, None
         if run.ood_set and stream.sizes(len(id_set), n_ood=1).wanted:
             files[OOD] = self.read(encoder, run.ood_set)
@@ -156,16 +157,12 @@ class Library:
         then = f"extract it or {id_set.path} again"
         for file in files.values():
             check_same(file.path, file.identity, id_set.identity, then=then)
-        text = self.text(encoder, run.prompt, run.id_set)
-        _check_fits(run, id_set)
-        method, more, words = METHODS[run.method], None, tuple[tuple[Features, str], ...]()
+        self._texts(id_set, run.prompt)
+        method, more, words = METHODS[run.method], None, Words()
         if method.needs == NEEDS_WORDS:
-            prompts, beside = self._word_prompts(run)
-            lists = tuple((words_name(name), prompt) for name, prompt in prompts.items())
-            more = self._whole._words(encoder, lists, run.id_set, beside)
-            words = tuple((self.read(encoder, name), prompt) for name, prompt in lists)
+            more, words = self._words(run, id_set)
         elif method.needs == NO_TEXT:
-            shape = len(id_set.class_names), text.shape[1]
+            shape = len(id_set.class_names), id_set.dim
             more = MoreText(more_text=_read_no_text(run.flat()["no_text"], shape))
         # Classes made from photos have another distance to texts than texts have to each other.
         elif method.reads_generic and id_set.texts[run.prompt].logit_scale is None:
@@ -183,17 +180,24 @@ class Library:
         except (ValueError, KeyError, TypeError):
             return StoreError(f"{run.method} cannot be run on '{run.id_set}' with these features.")
 
-    def text(self, encoder: str, prompt: str, name: str) -> NDArray[np.float32]:
-        """Text features (C, D) of a set's class names, or of a word list.
+    def _words(self, run: RunSettings, id_set: Features) -> tuple[MoreText, Words]:
+        """The joined word lists of a run, and the description and the prompt of each."""
+        prompts, beside = self._word_prompts(run)
+        lists = [self._described(run.encoder, words_name(name)) for name in prompts]
+        words = tuple(zip(lists, prompts.values(), strict=True))
+        names = self._texts(id_set, beside) if beside else None
+        return _joined(tuple(starmap(self._texts, words)), names), words
+
+    def _texts(self, file: Features, prompt: str) -> Texts:
+        """The texts of a set's class names, or of a word list, under a prompt.
 
         Raises:
-            StoreError: there are none of this prompt.
+            StoreError: there are none.
         """
-        features = self.read(encoder, name)
-        if prompt not in features.texts:
-            limit, cached = features.source.get("limit"), tuple(features.texts)
-            raise missing_text(prompt, name, cached, limit, encoder, self.root)
-        return features.texts[prompt].features
+        if prompt not in file.texts:
+            limit, folder = file.source.get("limit"), file.path.parent.name
+            raise missing_text(prompt, file.name, tuple(file.texts), limit, folder, self.root)
+        return file.path, prompt, file.texts[prompt].digest
 
     def _word_prompts(self, run: RunSettings) -> tuple[dict[str, str], str]:
         """The prompt of each word list, and that of the class names if it differs.
@@ -220,33 +224,39 @@ class Library:
             return prompts, NOUN_PROMPT
         return dict.fromkeys(prompts, run.prompt), ""
 
-    def _read_words(
-        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str
-    ) -> MoreText:
-        """Lists by name and prompt, joined, and the class names under their own prompt, if any.
-
-        A word that an earlier list has is left out.
-        """
-        parts, seen = [], set[str]()
-        for name, prompt in lists:
-            features, words = self.text(encoder, prompt, name), self.read(encoder, name).class_names
-            new = [row for row, word in enumerate(words) if word not in seen]
-            parts.append(features if len(new) == len(words) else features[new])
-            seen.update(words)
-        names = self.text(encoder, beside, id_set) if beside else None
-        sizes = tuple(len(part) for part in parts if len(part))
-        return MoreText(more_text=np.concatenate(parts), more_sizes=sizes, more_names=names)
-
-    def _read_file(self, encoder: str, name: str) -> Features:
+    def _read_file(self, rows: bool, encoder: str, name: str) -> Features:
         path = feature_path(self.root, encoder, name)
         if not path.exists():
             raise missing_features(name, encoder, self.root, tuple(set_names(self.root, encoder)))
-        return replace(store.read(path, self._rows), name=name)  # of a copy that was renamed
+        return replace(store.read(path, rows), name=name)  # of a copy that was renamed
+
+
+@lru_cache(maxsize=4)  # by the digests of texts: one command has several libraries
+def _joined(lists: tuple[Texts, ...], class_names: Texts | None) -> MoreText:
+    """Word lists, joined, and the class names under a prompt of their own, if any.
+
+    A word that an earlier list has is left out.
+    """
+    parts, seen, names = [], set[str](), None
+    for path, prompt, _ in lists:
+        file = store.read(path)
+        parts.append(file.texts[prompt].features[[w not in seen for w in file.class_names]])
+        seen.update(file.class_names)
+    if class_names:
+        path, prompt, _ = class_names
+        names = store.read(path).texts[prompt].features
+    sizes = tuple(len(part) for part in parts if len(part))
+    return MoreText(more_text=np.concatenate(parts), more_sizes=sizes, more_names=names)
 
 
 def _check_fits(run: RunSettings, id_set: Features) -> None:
-    """Refuse a method or a score that an ID set's classes, or its prompt, do not suit."""
+    """Refuse a set without labels, and a method or a score that its classes do not suit."""
     name, method = run.method, METHODS[run.method]
+    unlabelled = int((id_set.labels < 0).sum())
+    if unlabelled or not id_set.class_names:
+        is_without = f"{counted(unlabelled, 'image')} of {len(id_set):,} without a label"
+        what = is_without if id_set.class_names else "no class names"
+        raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
     if run.prompt == PHOTOS and (method.live or method.needs):
         raise SettingsError(
             f"{name} needs class names or words, but the prompt 'photos' stands for classes made "
