@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streams import decide, of_features
 
-from zsntta_cli.methods.scores import cosine_logits, logit_gap, zero_shot
+from zsntta_cli.methods.scores import cosine_logits, logit_gap, unit, zero_shot
 from zsntta_cli.settings import ThresholdSettings
 
 TEXT = np.eye(2, dtype=np.float32)
@@ -13,6 +13,22 @@ TEXT = np.eye(2, dtype=np.float32)
 def test_cosines_by_hand_whatever_the_norm():
     logits = cosine_logits(np.array([[3.0, 4.0], [0.3, 0.4]]), TEXT, 10)
     np.testing.assert_allclose(logits, [[6, 8], [6, 8]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [1, 7, 24, 200])
+def test_scores_of_an_image_hardly_depend_on_the_images_beside_it(classes):
+    """With AVX-512 not in a bit; elsewhere BLAS may add up products of another size otherwise."""
+    rng = np.random.default_rng(classes)
+    text, features = unit(rng.normal(size=(classes, 96))), rng.normal(size=(1100, 96))
+    np.testing.assert_allclose(
+        cosine_logits(features, text.astype(np.float32), 100.0), 100 * unit(features) @ text.T,
+        atol=1e-4,
+    )  # fmt: skip
+    whole = zero_shot(features, text.astype(np.float32), 100.0)
+    for part in (slice(0, 1), slice(1, 3), slice(30, 94), slice(1000, 1100)):
+        few = vars(zero_shot(features[part], text.astype(np.float32), 100.0))
+        for name, column in vars(whole.part(part)).items():
+            np.testing.assert_allclose(few[name], column, atol=1e-4, err_msg=name)
 
 
 def test_a_zero_feature_has_no_opinion():

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from zsntta_cli.methods import Method
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.simulation.runs import build_run
 
@@ -63,16 +62,3 @@ def test_presets_have_the_numbers_of_the_paper_and_of_its_code(method, id_set, p
     for preset, expected in (("paper", paper), ("official", official)):
         found = options(method, id_set, preset).values()
         assert {name: found[name] for name in expected} == expected
-
-
-def test_a_method_may_have_other_base_classes_with_arguments():
-    class Tagged:
-        def __init_subclass__(cls, tag, **more):
-            super().__init_subclass__(**more)
-            cls.tag = tag
-
-    class Own(Method, Tagged, tag="x"):
-        class Settings(Method.Settings):
-            size: int = 3
-
-    assert (Own.tag, Own.settings(size=4).values()) == ("x", {"size": 4})

@@ -46,12 +46,6 @@ class PlainThreshold:
         return self.last
 
 
-def zs_clip(data: StreamData, settings: RunSettings) -> NDArray[np.bool_]:
-    """Which items (T,) ZS-CLIP calls noise at batch size 1."""
-    threshold = PlainThreshold(settings.threshold)
-    return np.array([u > threshold(u) for u in data.noise_score])
-
-
 @dataclass
 class Item:
     """An item of Q; its label is 0 for noise, as the detector's output is."""

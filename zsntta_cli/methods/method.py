@@ -75,9 +75,9 @@ class _Described:
     cost: ClassVar[str] = ""  # in words: the memory that it takes, and the work for an item
     is_own: ClassVar[bool]  # whether its code is from outside the package
 
-    def __init_subclass__(cls, **more: Any) -> None:
+    def __init_subclass__(cls) -> None:
         """Make its Settings a frozen dataclass, with those that it inherits from."""
-        super().__init_subclass__(**more)
+        super().__init_subclass__()
         if not (isinstance(cls.Settings, type) and issubclass(cls.Settings, MethodSettings)):
             wrong = f"{cls.__name__}.Settings is not a subclass of MethodSettings"
             raise SettingsError(f"{wrong}: write class Settings(MethodSettings).")

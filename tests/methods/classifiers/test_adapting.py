@@ -4,23 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from streams import of_features
+from streams import COUNT, of_features, stream
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers.adapting import Adapting
 
 NAMES = [name for name, kind in CLASSIFIERS.items() if issubclass(kind, Adapting)]
-
-
-def stream(classes, items, dim, seed=0):
-    """Images about their text and a shift that all of them share; the last is a zero feature."""
-    rng = np.random.default_rng(seed)
-    text = rng.normal(size=(classes, dim))
-    text = (text / np.linalg.norm(text, axis=1, keepdims=True)).astype(np.float32)
-    shift = rng.normal(size=dim) / np.sqrt(dim)
-    features = text[rng.integers(classes, size=items)] + shift
-    features = 10 * (features + rng.normal(size=(items, dim)) / np.sqrt(dim))
-    return of_features(np.append(features[:-1], np.zeros((1, dim)), axis=0), text, 12.0)
 
 
 def classes(name, data, offered, **values):
@@ -29,17 +18,18 @@ def classes(name, data, offered, **values):
     return kind(data, kind.Settings(**values)).classify(data, offered)
 
 
-def some(items, seed, share=0.7):
-    return np.random.default_rng(seed).random(items) < share
+def with_others_at(data, items):
+    """The same stream with other images in the place of some (T,)."""
+    features = np.random.default_rng(8).normal(size=data.image_features.shape)
+    features = np.where(items[:, None], features, data.image_features)
+    return of_features(features, data.text_features, data.logit_scale)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_offered_is_the_frozen_model_and_what_is_not_offered_changes_nothing(name):
-    data, offered = stream(6, 200, 12), some(200, 5)
-    assert np.array_equal(classes(name, data, np.zeros(200, bool)), data.class_index)
-    features = data.features(slice(None)).copy()
-    features[~offered] = np.random.default_rng(8).normal(size=(np.sum(~offered), 12))
-    other = of_features(features, data.text_features, 12.0)
+    data, offered = stream(), np.random.default_rng(5).random(COUNT) < 0.7
+    assert np.array_equal(classes(name, data, np.zeros(COUNT, bool)), data.class_index)
+    other = with_others_at(data, ~offered)
     first, second = (classes(name, d, offered)[offered] for d in (data, other))
     assert np.array_equal(first, second)
 
@@ -49,11 +39,8 @@ BLOCKS = ("stata", "transclip", "lame")  # an item is classified together with i
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_injected_noise_is_in_no_block(name):
-    data, injected = stream(4, 60, 12), np.arange(60) % 9 == 8
-    features = data.features().copy()
-    features[injected] = np.random.default_rng(5).normal(size=(injected.sum(), 12))
-    other = of_features(features, data.text_features, 12.0)
-    pair = [replace(d, injected=injected) for d in (data, other)]
+    data, injected = stream(), np.arange(COUNT) % 9 == 8
+    pair = [replace(d, injected=injected) for d in (data, with_others_at(data, injected))]
     first, second = (classes(name, d, ~injected, block=20)[~injected] for d in pair)
     assert np.array_equal(first, second)
 

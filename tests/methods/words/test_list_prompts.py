@@ -8,7 +8,7 @@ from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET, WORDS
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, NOUN_PROMPT, SPEECH_PROMPTS
 from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.sources import Library
 
 ENCODER = {"model": "ViT-B-16", "pretrained": "openai", "precision": "fp32", "logit_scale": 10.0}
 ADJECTIVE_PROMPT = SPEECH_PROMPTS["adjectives"]
@@ -41,7 +41,7 @@ def test_each_list_has_its_prompt_and_a_word_counts_once(tmp_path):
 
     words = "nouns,adjectives"
     run = build_run("neglabel", "e", "cifar10", "dtd", DEFAULT_PROMPT, "official", words=words)
-    more = Simulator(tmp_path)._library.sources(run).more
+    more = Library(tmp_path).sources(run).more
     assert more.more_sizes == (40, 20), "orange is a noun already"
     assert np.array_equal(more.more_text[:40], text("words-nouns", NOUN_PROMPT))
     assert np.array_equal(more.more_text[40:], text("words-adjectives", ADJECTIVE_PROMPT)[1:])
