@@ -5,7 +5,6 @@ best, and as what cannot be told from it.
 """
 
 import csv
-import dataclasses
 import io
 import math
 import random
@@ -13,14 +12,7 @@ import re
 from typing import NamedTuple
 
 import pytest
-from grids import (
-    Cell,
-    best_averages,
-    expected_averages,
-    partial_grids,
-    run_of,
-    sets_of,
-)
+from grids import Cell, best_averages, expected_averages, partial_grids, run_of, sets_of
 from hypothesis import HealthCheck, assume, given, settings
 from kept import kept_run
 
@@ -41,13 +33,11 @@ class Answer(NamedTuple):
     close: set[str] | None = None
 
 
-def answer(cells_by_method, is_best, is_close, text):
-    """The answer of a view from the cell of each method's average."""
-    return Answer(
-        {method: text(cell) for method, cell in cells_by_method.items()},
-        {method for method, cell in cells_by_method.items() if is_best(cell)},
-        {method for method, cell in cells_by_method.items() if is_close(cell)},
-    )
+def answer(averages, best, close):
+    """The answer of a view by the text of each method's average and the signs of its marks."""
+    texts = {m: re.sub(r"</?[bu]>|[*_]", "", text).strip() for m, text in averages.items()}
+    marked = [{m for m, text in averages.items() if sign in text} for sign in (best, close)]
+    return Answer(texts, *marked)
 
 
 def records_of(cells):
@@ -57,10 +47,7 @@ def records_of(cells):
 def read_markdown(cells):
     lines = table(records_of(cells), form="markdown", columns=["acc_h"]).splitlines()
     rows = [[part.strip() for part in line.split("|")[1:-1]] for line in lines if "|" in line][2:]
-    return answer(
-        {row[0]: row[-1] for row in rows}, lambda c: c.startswith("**"),
-        lambda c: c.startswith("_"), lambda c: c.strip("*_"),
-    )  # fmt: skip
+    return answer({row[0]: row[-1] for row in rows}, "**", "_")
 
 
 def read_csv(cells):
@@ -76,15 +63,12 @@ def read_csv(cells):
 
 
 def read_page(cells):
-    html = page([run_of(cell) for cell in cells]).html
+    html = page(records_of(cells)).html
     [body] = re.findall(r"<caption>ID: [^<]*</caption>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)[:1]
     rows = [
         re.findall(r"<t[hd][^>]*>([^<]*(?:<[bu]>[^<]*</[bu]>)?)", row) for row in body.split("<tr>")
     ]
-    return answer(
-        {row[0].strip(): row[3] for row in rows[1:]}, lambda c: "<b>" in c, lambda c: "<u>" in c,
-        lambda c: re.sub("<[^>]*>", "", c).strip(),
-    )  # fmt: skip
+    return answer({row[0].strip(): row[3] for row in rows[1:]}, "<b>", "<u>")
 
 
 VIEWS = (read_markdown, read_csv, read_page)
@@ -136,9 +120,9 @@ def test_plots_of_means_have_the_averages_of_the_rules(cells):
     expected = {m: text for m, text in expected_averages(cells).items() if text != "-"}
     if len(expected) < 2:
         with pytest.raises(SettingsError, match="methods are compared over 2 ID-OOD pairs, but"):
-            plot(cells, "means")
+            figures.plot(records_of(cells), "means", {})
         return
-    figure = plot(cells, "means")
+    figure = figures.plot(records_of(cells), "means", {})
     points = {
         one.name: (one.y[2] / 100, one.std[2] / 100 if one.std else math.nan)
         for one in figure.panels[0].series
@@ -152,20 +136,15 @@ def test_plots_of_means_have_the_averages_of_the_rules(cells):
     assert missing == {cell.method for cell in cells} - {*expected}
 
 
-def plot(cells, kind):
-    return figures.plot([run_of(cell) for cell in cells], kind, {})
-
-
 @many
 @given(cells=partial_grids())
 def test_the_order_of_the_runs_changes_nothing(cells):
-    shuffled = random.Random(0).sample(cells, len(cells))
+    runs = records_of(cells)
+    shuffled = random.Random(0).sample(runs, len(runs))
     for form in ("table", "markdown", "latex", "html"):
-        runs = [[run_of(cell) for cell in some] for some in (cells, shuffled)]
-        assert table(runs[0], form=form) == table(runs[1], form=form)
+        assert table(runs, form=form) == table(shuffled, form=form)
     if not all(cell.is_stopped for cell in cells):
-        first, second = (figures.plot(some, "ratio", {}) for some in runs)
-        assert first == second
+        assert figures.plot(runs, "ratio", {}) == figures.plot(shuffled, "ratio", {})
 
 
 UNEQUAL = [
@@ -181,33 +160,16 @@ def test_of_unequal_sets_and_seeds_an_average_is_over_what_all_have(read):
     assert averages == {"zs-clip": "82.50", "adand": "-", "cull": "84.00"}
     assert best in (None, {"cull"})
     assert not close
+    assert "adand has no average: it has 1 of 2 sets (textures)." in table(records_of(UNEQUAL))
 
 
-def test_what_has_no_average_says_what_it_has():
-    shown = table(records_of(UNEQUAL))
-    assert "adand has no average: it has 1 of 2 sets (textures)." in shown
-    apart = [Cell("cull", "textures", 0, 80), Cell("cull", "glyphs", 1, 80)]
-    shown = table(records_of(apart))
-    assert "cull has no average: it has no seed that all of its sets share." in shown
-
-
-def test_of_one_run_twice_the_later_one_counts():
-    first, second = (run_of(Cell("cull", "glyphs", 0, known)) for known in (50, 60))
-    later = dataclasses.replace(second, created="2027-01-01T00:00:00+00:00")
-    assert table([first, later]) == table([later, first]) == table([later])
-
-
-def test_a_reference_that_sees_the_whole_stream_is_never_the_best():
-    known = (("etlt", 9), ("cull", 8), ("zs-clip", 7))
-    shown = table([kept_run(m, known=k, caught=k) for m, k in known], form="markdown")
-    assert "| cull | **80.00** |" in shown
-    assert "etlt sees the whole stream before it decides, so it is shown for reference" in shown
-
-
-def test_a_pipeline_that_is_shown_the_truth_is_never_the_best():
-    tent = [kept_run("tent", known=k, caught=k, pipeline=p) for k, p in ((9, "gt"), (7, "normal"))]
-    records = [*tent, kept_run("cull", known=8, caught=8)]
-    shown = table(records, form="markdown")
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [({"method": "etlt"}, "etlt sees the whole stream"),
+     ({"method": "tent", "pipeline": "gt"}, "tent knows from its pipeline gt")],
+)  # fmt: skip
+def test_a_reference_is_never_the_best_and_a_note_says_why(reference, why):
+    rivals = [kept_run(m, known=k, caught=k) for m, k in (("cull", 8), ("zs-clip", 7))]
+    shown = table([kept_run(known=9, caught=9, **reference), *rivals], form="markdown")
     assert re.findall(r"\*\*[0-9.]+\*\*", shown) == ["**80.00**"] * 3
-    note = "tent knows from its pipeline gt which samples are noise, so it is shown for reference"
-    assert shown.count(note) == 1
+    assert shown.count(why) == 1

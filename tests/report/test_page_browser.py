@@ -20,20 +20,19 @@ def watch(browser, tmp_path):
     ]  # fmt: skip
     path = tmp_path / "report.html"
     path.write_text(page([*kept, kept_run("zs-clip", queue=9)], HOSTILE).html)
-    pages = []
+    opened = []
 
     def open_one(**context):
-        pages.append(Watched(browser, **context))
-        pages[-1].page.goto(path.as_uri())
-        return pages[-1]
+        opened.append(Watched(browser, **context))
+        opened[0].page.goto(path.as_uri())
+        return opened[0]
 
     yield open_one
-    for one in pages:
-        one.context.close()
+    opened[0].context.close()
 
 
 def test_a_table_is_sorted_by_its_heads_and_nothing_is_asked_for(watch):
-    watched = watch(viewport={"width": 1280, "height": 900})
+    watched = watch()
     table = watched.page.locator("table:has(caption:has-text('ID: shapes'))").first
     texts = "(table) => [...table.tBodies[0].rows].map((row) => parseFloat(row.cells[2].innerText))"
     first = table.evaluate(texts)

@@ -46,20 +46,14 @@ def test_seeds_fold_into_mean_and_sample_deviation_in_percent():
     assert "55.00±7.07 25.00±0.00 36.67±4.71" in shown
     assert shown.count("adand") == 1
     assert "50.00     -     -" in text([record(acc=(0.5, NAN, NAN), ratio=0.0)])
-    seeds = [record(acc=(0.5, NAN, NAN), ood=o, seed=s) for s in (0, 1) for o in ("a", "b")]
-    assert "50.00±0.00     -     -" in text(seeds)
 
 
 def test_the_best_of_each_ratio_is_bold():
-    shown = text(
-        [record(acc=(0.5, 0.2, 0.3), ratio=0.25),
-         record("zs-clip", acc=(0.4, 0.3, 0.3), ratio=0.25),
-         record(acc=(0.9, 0.9, 0.9), ratio=0.5), record("zs-clip", acc=(0.1, 0.9, 0.1), ratio=0.5)],
-        colours=True,
-    )  # fmt: skip
-    for number in ("50.00", "30.00", "90.00"):
-        assert f"\x1b[1m{number}\x1b[0m" in shown
-    assert "\x1b[1m40.00" not in shown
+    values = {(0.25, "adand"): (0.5, 0.2, 0.3), (0.25, "zs-clip"): (0.4, 0.3, 0.3),
+              (0.5, "adand"): (0.9, 0.9, 0.9), (0.5, "zs-clip"): (0.1, 0.9, 0.1)}  # fmt: skip
+    shown = text([record(m, acc=acc, ratio=r) for (r, m), acc in values.items()], colours=True)
+    bold = re.findall(r"\x1b\[1m([\d.]+)\x1b\[0m", shown)
+    assert sorted(bold) == ["30.00"] * 3 + ["50.00"] + ["90.00"] * 4
 
 
 def test_in_a_notebook_a_table_is_a_plain_text(monkeypatch):
@@ -72,10 +66,10 @@ def test_in_a_notebook_a_table_is_a_plain_text(monkeypatch):
 
 def test_aggregated_rows_say_what_they_are_whatever_varies():
     records = [record(ood=o, seed=s) for o in ("svhn", "lsun") for s in (0, 1)]
-    for some in (records, records[:1], [*records, record("zs-clip", batch_size=4)]):
-        rows = json.loads(table(some, form="json", aggregate=True))
-        assert all(tuple(row) == tidy.columns() for row in rows)
-        assert {row["preset"] for row in rows} == {"paper"}
+    other = record("zs-clip", batch_size=4)
+    rows = json.loads(table([*records, other], form="json", aggregate=True))
+    assert all(tuple(row) == tidy.columns() for row in rows)
+    assert {row["preset"] for row in rows} == {"paper"}
     [average] = [row for row in rows if row["aggregate"] and row["method"] == "adand"]
     assert (average["ood_set"], average["seeds"], average["acc_s_std"]) == (None, "0 1", 0)
     [other] = [row for row in rows if row["method"] == "zs-clip" and not row["aggregate"]]
@@ -117,12 +111,10 @@ def test_a_name_changes_no_page_and_does_not_run_in_latex():
 
 
 def test_the_documented_columns_are_those_of_every_csv():
-    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-    table_of_columns = text.split("| column | what it holds |")[1].split("\n\n")[0]
-    documented = re.findall(
-        r"`(\w+)`", "".join(re.findall(r"(?m)^\| ([^|]+) \|", table_of_columns))
-    )
-    assert documented == [*tidy.columns()]
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    lines = page.split("| column | what it holds |")[1].split("\n\n")[0]
+    cells = "".join(re.findall(r"(?m)^\| ([^|]+) \|", lines))
+    assert re.findall(r"`(\w+)`", cells) == [*tidy.columns()]
 
 
 def test_a_metric_more_is_one_line_and_stands_in_every_table(monkeypatch):
@@ -132,15 +124,11 @@ def test_a_metric_more_is_one_line_and_stands_in_every_table(monkeypatch):
     measured.accuracies["half"] = 0.125
     assert measured.to_dict()["accuracies"]["half"] == 0.125
     for form in ("table", "markdown", "latex", "html"):
-        assert "Half" in table([measured], form=form)
-        assert "12.50" in table([measured], form=form)
-    for aggregate in (False, True):
-        [row] = csv.DictReader(io.StringIO(table([measured], form="csv", aggregate=aggregate)))
-        assert (row["half"], row["half_std"]) == ("0.125", "")
-    assert "12.50" in table([measured], columns=["half"])
-
-
-SWEPT = "were run on the streams that this table reports, so the best of them is optimistic"
+        shown = table([measured], form=form)
+        assert "Half" in shown
+        assert "12.50" in shown
+    [row] = csv.DictReader(io.StringIO(table([measured], form="csv")))
+    assert (row["half"], row["half_std"]) == ("0.125", "")
 
 
 @pytest.mark.parametrize(
@@ -158,5 +146,5 @@ SWEPT = "were run on the streams that this table reports, so the best of them is
 def test_the_best_of_several_settings_is_noted_where_it_is_marked(settings, swept):
     records = [kept_run(**{"method": "zs-clip"} | values) for values in settings]
     shown = table(records, form="markdown", columns=["acc_h"])
-    assert shown.count(SWEPT) == bool(swept)
-    assert not swept or f"Several settings of {swept} {SWEPT}: choose settings on" in shown
+    assert shown.count("Several settings") == bool(swept)
+    assert not swept or f"Several settings of {swept} were run on the streams" in shown

@@ -81,7 +81,6 @@ def test_the_keyboard_goes_through_all_and_corrects(opened):
     assert review.at() == order[-1:]
     press("k")
     assert review.at() == order[-2:-1]
-    assert review.page.evaluate("document.activeElement.id") == f"i{numbers(order)[-2]}"
     press("n")
     said = review.page.get_by_role("status")
     assert said.text_content() == "1 image labelled."
@@ -119,15 +118,12 @@ def test_the_mouse_corrects_and_takes_back(opened):
     review.card(2).get_by_role("button", name="Does not belong").click()
     assert box.input_value() == "cat"
     names = "class answer noise rank score threshold margin stage evidence level encoder"
-    row = {name: ROWS[29][name] for name in names.split()}
-    found = review.corrections()
-    assert found[1] == {
-        "format": 1, "source": "photos/29.png", "content": None, "noise": False,
-        "class": "cat",
-        "verdict": row,
+    first, second = review.corrections()
+    assert (first["source"], first["noise"], first["class"]) == ("photos/2.png", True, None)
+    assert second == {
+        "format": 1, "source": "photos/29.png", "content": None, "noise": False, "class": "cat",
+        "verdict": {name: ROWS[29][name] for name in names.split()},
     }  # fmt: skip
-    other = ("photos/2.png", True, None)
-    assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == other
     clean.click()
     assert [one["source"] for one in review.corrections()] == ["photos/2.png"]
 
@@ -188,10 +184,8 @@ def test_no_name_is_markup_and_exports_give_names_back_whole(opened):
     for i, name in enumerate(NAMES):  # the last image has the source of the first, and its answer
         review.card(i).get_by_role("button", name="Belongs").click()
         review.card(i).locator("select").select_option(name)
-    found = review.corrections()
-    assert [one["source"] for one in found] == [*NAMES, HOSTILE]
-    assert [one["class"] for one in found] == [*NAMES, HOSTILE]
-    assert [one["verdict"]["class"] for one in found] == [*NAMES[::-1], HOSTILE]
+    found = [(one["source"], one["class"], one["verdict"]["class"]) for one in review.corrections()]
+    assert found == [*zip(NAMES, NAMES, NAMES[::-1], strict=True), (HOSTILE,) * 3]
 
 
 def test_without_scripts_all_is_there(opened):
@@ -204,20 +198,16 @@ def test_without_scripts_all_is_there(opened):
     assert review.page.locator("#i999 .none, #i998 img").count() == 2
 
 
-@pytest.mark.parametrize(("name", "width"), [("plain", 320), ("strange", 320), ("strange", 1400)])
-def test_the_page_does_not_scroll_sideways(opened, width, name):
-    review = opened(name, viewport={"width": width, "height": 800})
-    review.unfold()
-    review.card(2).get_by_role("button", name="Belongs").click()
-    assert review.width() == width
-
-
-@pytest.mark.parametrize(("name", "theme"), [("plain", "light"), ("strange", "dark")])
-def test_axe_finds_nothing(opened, theme, name):
-    review = opened(name, color_scheme=theme, viewport={"width": 1280, "height": 2600})
+@pytest.mark.parametrize(
+    ("name", "theme", "width"),
+    [("plain", "light", 320), ("strange", "dark", 320), ("strange", "light", 1400)],
+)
+def test_the_page_is_accessible_and_does_not_scroll_sideways(opened, name, theme, width):
+    review = opened(name, color_scheme=theme, viewport={"width": width, "height": 2600})
     review.unfold()
     review.card(1).get_by_role("button", name="Does not belong").click()
     review.card(2).get_by_role("button", name="Belongs").click()
+    assert review.width() == width
     review.assert_accessible("color-contrast", "button-name", "select-name", "image-alt")
 
 
@@ -235,20 +225,9 @@ def test_what_was_judged_before_is_labelled_and_can_be_taken_back(browser, tmp_p
     review.context.close()
 
 
-def test_buttons_stand_in_one_order_and_pictures_come_first_and_are_printed(browser, tmp_path):
-    rows = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(200)]
-    path = tmp_path / "review.html"
-    path.write_text(page(rows, dict.fromkeys(range(200), DOT)))
-    review = Review(browser, path.as_uri())
-    review.page.keyboard.press("j")
-    review.page.keyboard.press("z")
-    for place in ("#questions-list li", "ol li", "#zoom"):
-        words = review.page.locator(place).first.locator(".truth").first.locator("button")
-        noise = ["does not" in text.lower() for text in words.all_text_contents()]
-        assert noise == [True, False], place
-    review.page.keyboard.press("Escape")
-    assert review.page.locator("header p").count() == 1
+def test_pictures_are_printed(browser, tmp_path):
+    review = Review(browser, write(tmp_path / "r.html", ROWS))
     review.page.emulate_media(media="print")
     shown = review.page.locator("ol .of img:visible").count()
-    assert shown == review.page.locator("ol .of img").count() > 100
+    assert shown == review.page.locator("ol .of img").count() > 10
     review.context.close()
