@@ -32,7 +32,7 @@ PAGE = """\
 
 Every method that replays cached features (`--method all`), on features of OpenAI's ViT-B/32. ID
 sets are Oxford Pets (the 24 breeds with an ImageNet name) and Stanford Cars, OOD sets are DTD and
-SUN397. Streams are shuffled by seed 0, and values are means over the four pairs, in percent.
+SUN397. Streams are shuffled by seed 0. Values are means over the four pairs, in percent.
 
 - Nothing is injected, because this model's noise images were not available, so AdaND lacks what it
   learns from in the paper.
@@ -42,7 +42,8 @@ SUN397. Streams are shuffled by seed 0, and values are means over the four pairs
   texts, and its level is set by hand, because these features are imported.
 
 `python benchmarks/board.py FOLDER` wrote this page with these commands, from feature files of
-`benchmarks/real_features.py`:
+`benchmarks/real_features.py`. To compare the methods on your own features, type one of them with
+your sets and encoder.
 
 <!-- needs: hours -->
 ```sh
@@ -52,14 +53,12 @@ SUN397. Streams are shuffled by seed 0, and values are means over the four pairs
 - Percentages in the head are noise ratios; AUROC is at 25 % noise. A dash means that the method
   gives a score but no decision.
 - **Below** counts the cases, of eight (four pairs at 5 and 25 %), in which Acc_H is below that of
-  ZS-CLIP, and **worst** is the largest loss, or the smallest gain.
+  ZS-CLIP. **Worst** is the largest loss, or the smallest gain.
 - Classifiers alone (`tda` to `lame`) change only the class; ZS-CLIP decides on noise.
 
 {table}
 {notes}
-For such a table of your own features, type one of the commands with your sets and encoder;
-`zsntta report` then writes a page of the same results. See also [what each method
-is](methods.md) and [what an item costs](speed.md#what-an-item-costs).
+See also [what each method is](methods.md) and [what an item costs](speed.md#what-an-item-costs).
 """
 
 

@@ -2,11 +2,10 @@
 
     python benchmarks/choices.py [--features-dir features] [--encoder real] [--seeds 2] [--only oga]
 
-For each choice of docs/methods.md, "where it differs from the publication", that a setting can
-undo: the mean over the pairs and seeds of Acc_S, Acc_N, Acc_H and AUROC as the method is here, and
-their change if the other choice is made. Features as `benchmarks/real_features.py` makes them,
-words of an ID set `not-SET`. 50 % noise, nothing injected but where a method's own part is to
-inject.
+For each choice of docs/compared.md, "where it differs, and why", that a setting can undo: the mean
+over the pairs and seeds of Acc_S, Acc_N, Acc_H and AUROC as the method is here, and their change if
+the other choice is made. Features as `benchmarks/real_features.py` makes them, words of an ID set
+`not-SET`. 50 % noise, nothing injected but where a method's own part is to inject.
 """
 
 import argparse

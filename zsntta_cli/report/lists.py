@@ -210,7 +210,11 @@ def method_sheets(name: str) -> list[Sheet]:
     options, fields = method.settings(), method.fields()
     first, together = options.warm_up, options.at_once
     warm_up = f"{first:,} items, decided by zs-clip ({options.warm_up_by})"
-    delay = f"up to {together - 1:,} items: {together:,} are decided together"
+    delay = "none: each item is decided before the next arrives"
+    if method.offline:
+        delay = "the whole stream: it decides when all items are there"
+    elif together > 1:
+        delay = f"up to {together - 1:,} items: {together:,} are decided together"
     presets = []
     for preset in PRESETS:
         values = {n: v for n, v in preset_values(preset, name).items() if n in fields}
@@ -223,7 +227,7 @@ def method_sheets(name: str) -> list[Sheet]:
         "paper": "\n".join(f"{paper.title} ({paper.short})" for paper in _papers(method)),
         "decides": "yes" if method.decides else "no: it gives a score, for --report ood",
         "warm-up": warm_up if first else "none: its own rule decides from the first item",
-        "delay": delay if together > 1 else "none: each item is decided before the next arrives",
+        "delay": delay,
         "by default": _values(method.defaults),
         "on ImageNet's family": _values(method.imagenet),
         "presets": "\n".join(presets),

@@ -1,8 +1,8 @@
 """ZS-CLIP, the baseline of Sec. 2: frozen CLIP with an online threshold on its noise score.
 
-S(x), Eq. 1: the largest class probability     u = 1 - S(x), `items.noise_score`
-λ, Eq. 3: the best split of the last N_q u     `threshold` (methods/threshold.py)
-clean iff S(x) >= λ                            noise iff u > λ
+    S(x), Eq. 1: the largest class probability     u = 1 - S(x), `items.noise_score`
+    λ, Eq. 3: the best split of the last N_q u     `threshold`
+    clean iff S(x) >= λ                            noise iff u > λ
 """
 
 from zsntta_cli.methods.base import Decisions, StreamData
