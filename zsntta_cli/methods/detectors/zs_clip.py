@@ -3,6 +3,8 @@
     S(x), Eq. 1: the largest class probability     u = 1 - S(x), `items.noise_score`
     λ, Eq. 3: the best split of the last N_q u     `threshold`
     clean iff S(x) >= λ                            noise iff u > λ
+
+An item's score enters the queue before the threshold is found.
 """
 
 from zsntta_cli.methods.base import Decisions, StreamData
