@@ -145,22 +145,19 @@ def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Deci
         raise SettingsError(f"{name} returns a {got}, must return Decisions.")
     kinds = {"class_index": ("iu", "integers"), "is_noise": ("b", "booleans")}
     for field, values in vars(decisions).items():
-        kind, wanted = kinds.get(field, ("f", "floats"))
+        kind, words = kinds.get(field, ("f", "floats"))
         if values is None and field not in ("class_index", "id_score"):
             continue
         if not isinstance(values, np.ndarray) or values.dtype.kind not in kind:
-            got = f"of {getattr(values, 'dtype', type(values).__name__)}"
-            wanted = f"an array of {wanted}"
+            given = getattr(values, "dtype", type(values).__name__)
+            fault = f"of {given}, must be an array of {words}"
         elif values.shape != (items,):
-            got, wanted = f"of shape {values.shape}", f"{(items,)}, one for each item"
+            fault = f"of shape {values.shape}, must be {(items,)}, one for each item"
+        elif field == "class_index" and (wrong := (values < 0) | (values >= classes)).any():
+            fault = f"{values[wrong][0]} at item {int(wrong.argmax()):,}, must be in [0, {classes})"
+        elif field == "id_score" and (wrong := ~np.isfinite(values)).any():
+            fault = f"{values[wrong][0]} at item {int(wrong.argmax()):,}, must be finite"
         else:
-            wrong = np.zeros(items, bool)
-            if field == "class_index":
-                wrong, wanted = (values < 0) | (values >= classes), f"in [0, {classes})"
-            elif field == "id_score":
-                wrong, wanted = ~np.isfinite(values), "finite"
-            if not wrong.any():
-                continue
-            got = f"{values[wrong][0]} at item {int(wrong.argmax()):,}"
-        raise SettingsError(f"{name} returns {field} {got}, must be {wanted}.")
+            continue
+        raise SettingsError(f"{name} returns {field} {fault}.")
     return decisions

@@ -21,7 +21,7 @@ import numpy as np
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.scores import Features, Mask, cosine_logits, entropy, softmax, unit
-from zsntta_cli.methods.words.neglabel import NegLabel, grouped
+from zsntta_cli.methods.words.neglabel import NegLabel, grouping
 from zsntta_cli.methods.words.vocabulary import GAP, logit_blocks, surely_id_or_noise
 from zsntta_cli.settings.options import amount, count, share
 
@@ -31,7 +31,7 @@ class AdaNeg(NegLabel):
 
     class Settings(NegLabel.Settings):
         groups: int = count(5, "Number of groups of negative words, whose scores are averaged.")
-        grouping: str = grouped("random")
+        grouping: str = grouping("random")
         adaneg_shots: int = count(10, "L: number of images of each word in the memory.")
         adaneg_text: float = amount(0.1, "λ: weight of the score by texts.")
         # the released code's is 0.5 on ImageNet

@@ -1,6 +1,6 @@
 """NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: class names against negative words."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -10,13 +10,10 @@ from zsntta_cli.methods.scores import Features, Floats, energy, sigmoid
 from zsntta_cli.methods.words.vocabulary import WordSettings, mined_words
 from zsntta_cli.settings.options import choice, count, option, part, share
 
-
-def grouped(default: str) -> Any:
-    """The setting of how words are grouped."""
-    return option(
-        default, "How words are grouped: by distance, or shuffled into groups of one size.",
-        choices=("ranked", "random"),
-    )  # fmt: skip
+grouping = partial(
+    option, about="How words are grouped: by distance, or at random into groups of one size.",
+    choices=("ranked", "random"),
+)  # fmt: skip
 
 
 class NegLabel(Method):
@@ -24,7 +21,7 @@ class NegLabel(Method):
 
     class Settings(WordSettings):
         groups: int = count(100, "Number of groups of negative words, whose scores are averaged.")
-        grouping: str = grouped("ranked")
+        grouping: str = grouping("ranked")
         # By the mean a group has the weight of C words, whatever its size.
         group_mass: str = choice("Mass of a group: its sum, or C times its mean.", "sum", "mean")
 
@@ -73,7 +70,7 @@ class CSP(NegLabel):
         words: str = option("csp", WORD_LIST)
         mined_share: float | None = part(0.15, "Share of each list that is mined, instead of M.")
         too_near: float | None = share(0.95, "Cosine to a name above which a word is mined last.")
-        grouping: str = grouped("random")
+        grouping: str = grouping("random")
 
     cites = ("chen2024conjugated",)
     cost = "keeps the last N_q scores; also multiplies each item by the mined words"
