@@ -5,7 +5,7 @@ import io
 import sys
 from dataclasses import dataclass
 
-from zsntta_cli.cli import main
+from zsntta_cli.cli import main, program
 
 
 @dataclass
@@ -47,3 +47,12 @@ def typed(*words, said=None):
     finally:
         sys.stdin = stdin
     return Answer(out.printed(), err.printed(), code, exception)
+
+
+def understood(words):
+    """The values that a line gives the command it names; an error where that is not understood."""
+    command, context = program(), None
+    while hasattr(command, "commands"):
+        context = command.make_context("zsntta", list(words), parent=context)
+        _, command, words = command.resolve_command(context, context._protected_args + context.args)
+    return command.make_context(command.name, list(words), parent=context).params
