@@ -5,6 +5,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import huggingface_hub
 import numpy as np
 import open_clip
 import pytest
@@ -25,9 +26,8 @@ def test_a_folder_of_ones_own_is_extracted_once_and_simulated(cached, mine):
     first = cached(*mine)
     assert first.exit_code == 0, first.output
     assert "features/tiny/mine.h5: 12 images in" in first.stdout
-    assert "note: mine: 12 images, labels from its folders, 2 classes: big_cat, dog" in first.stderr
+    assert "2 classes: big_cat, dog" in first.stderr
     assert "mine: zero-shot accuracy " in first.stderr
-    assert "hold" not in first.stderr, "its classes lie where they should"
     assert "12 images, already extracted" in cached(*mine).stdout
     result = cached("simulate", "--method", "zs-clip", "--id", "mine", "--ood", "glyphs", *TINY)
     assert "ID: mine" in result.stdout
@@ -44,15 +44,12 @@ def test_a_named_set_has_class_features_though_it_is_a_partner_of_another(zsntta
 
 def test_a_broken_image_ends_it_or_is_left_out(zsntta, picture_folder, mine):
     (picture_folder / "dog" / "0.jpg").write_bytes(b"broken")
-    result = zsntta(*mine, "--batch-size", 1)
-    assert result.exit_code == 1
-    assert "error: cannot read image 'dog/0.jpg' of 'mine'" in result.stderr
-    assert result.stderr.endswith("omit such images with --skip-broken\n")
+    fails(zsntta(*mine, "--batch-size", 1), "'dog/0.jpg' of 'mine'", "--skip-broken\n", stdout=None)
     assert not Path("features/tiny/mine.h5").exists()
     assert "mine" not in zsntta("encoders").stdout, "it is no cached set"
     skipping = zsntta(*mine, "--skip-broken")
     assert "11 images" in skipping.stdout
-    assert "skipped 1 broken: dog/0.jpg" in skipping.stdout
+    assert "dog/0.jpg" in skipping.stdout
 
 
 def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
@@ -63,15 +60,15 @@ def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
             Image.fromarray(pixels).save(tmp_path / "pictures" / folder / f"{i}.png")
     path, command = Path("features/tiny/mine.h5"), ("extract", "--dataset", "mine=pictures", *TINY)
     result = zsntta(*command)
-    assert "class folders are read as words: n01440764 as 'tench'" in result.stderr
+    assert "n01440764 as 'tench'" in result.stderr
     assert store.read(path).class_names == ("tench", "goldfish")
     named = (*command, "--class-names", "names.txt")
     (tmp_path / "names.txt").write_text("n01443537\tgold fish\nn01440764 a tench\n")
-    fails(zsntta(*named), "class list is tench, goldfish, not a tench", stdout=None)
+    fails(zsntta(*named), "is tench, goldfish, not a tench", stdout=None)
     assert zsntta(*named, "--overwrite").exit_code == 0
     assert store.read(path).class_names == ("a tench", "gold fish")
     (tmp_path / "names.txt").write_text("fish\n")
-    fails(zsntta(*named, "--overwrite"), "names.txt has 1 lines and 'mine' 2 class folders")
+    fails(zsntta(*named, "--overwrite"), "names.txt", "1 lines", "2 class folders")
     live = zsntta("simulate", "--method", "tent", "--id", "mine", "--ratio", 0, "--dataset",
                   "mine=pictures", *TINY)  # fmt: skip
     assert live.exit_code == 0, live.stderr
@@ -151,8 +148,15 @@ def test_an_encoder_is_known_by_its_weights_wherever_they_lie(zsntta, two_checkp
 
 def test_an_encoder_that_cannot_be_had_leaves_no_folder(zsntta):
     result = zsntta("extract", "--dataset", "digits", "--model", "RN50", "--pretrained", "nonsense")
-    fails(result, "'nonsense' is neither a file nor weights of RN50", stdout=None)
+    fails(result, "'nonsense'", stdout=None)
     assert not Path("features").exists()
+
+
+@pytest.mark.parametrize(("place", "said"), [(None, "will be downloaded; "), ("w", "cached\n")])
+def test_a_dry_run_says_whether_the_weights_are_at_hand(zsntta, monkeypatch, place, said):
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_: place)
+    planned = zsntta("extract", "--dataset", "cifar10", "--dry-run").stdout
+    assert f"weights 'openai' of ViT-B-16: {said}" in planned
 
 
 def test_encoders_names_the_papers_and_those_that_are_cached(cached):

@@ -1,4 +1,4 @@
-"""One rule for whatever is written: an ending that is no form of the command is refused."""
+"""One rule for whatever is written: an ending that is not a format of the command is refused."""
 
 import re
 from pathlib import Path

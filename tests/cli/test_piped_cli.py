@@ -11,8 +11,6 @@ import pytest
 from detected import SHAPES
 from made import ZSNTTA
 
-from zsntta_cli.detection import sources
-
 DETECT = [ZSNTTA, "detect", "-", *SHAPES]
 
 
@@ -85,15 +83,8 @@ def test_whoever_has_seen_enough_ends_it(process):
     assert detect.stderr.read().startswith(b"note: 10 classes: circle, ")
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [(b"", "nothing was judged: there were no images."),
-     (b"\x89PNG\r\n\x1a\n" + bytes(60), "has images, but '-' reads paths: name the files")],
-    ids=["nothing", "a picture"],
-)  # fmt: skip
-def test_what_is_no_path_is_one_line(zsntta, monkeypatch, content, said):
-    chunks = iter([content, b""])
-    monkeypatch.setattr(sources, "_standard_input", lambda _: next(chunks))
-    result = zsntta("detect", "-", *SHAPES)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert said in result.stderr.splitlines()[-1]
+def test_pictures_are_no_paths(pictures):
+    content = Path("pictures/x/00000.png").read_bytes()
+    done = subprocess.run(DETECT, input=content, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"'-' reads paths" in done.stderr.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""How images are read, as it is typed: deep, turned, transparent, cut off, too large, HEIC."""
+"""How images are read, as it is typed: deep, turned, transparent, cut off, too large."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,6 @@ from PIL import Image
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.origin import origin_of
-from zsntta_cli.datasets import decoding
 
 EXTRACT = ("extract", *TINY, "--noise", "none", "--dataset")
 
@@ -63,8 +62,7 @@ def test_pictures_have_the_verdicts_of_what_they_show(pictures, save, like):
         for name in ("score", "threshold"):  # of batches of other images
             assert row[name] == pytest.approx(expected[name], abs=0.02)
         assert row["note"] == ("reduced to 8 bits" if save is deep else None)
-    told = "note: 60 images: reduced to 8 bits."
-    assert (told in result.stderr) == (save is deep)
+    assert ("60 images: reduced to 8 bits" in result.stderr) == (save is deep)
 
 
 @pytest.mark.parametrize("form", ["folder", "tar", "shards"])
@@ -91,8 +89,6 @@ def test_as_shown_is_of_the_sets_identity(pictures, form):
     published = features("lying")
     assert "as_shown" not in published.source
     assert not np.allclose(published.image_features, other.image_features, atol=0.01)
-    again_shown = pictures(*EXTRACT, lying_set, "--as-shown")
-    fails(again_shown, "as_shown", "--overwrite", stdout=None)
 
 
 def test_live_methods_read_a_set_as_its_features_were_read(pictures):
@@ -108,27 +104,13 @@ def test_live_methods_read_a_set_as_its_features_were_read(pictures):
     assert one == other
 
 
-def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
-    path = Path("pictures/x/00000.png")
-    Image.open(path).convert("RGB").resize((200, 200)).save("pictures/x/cut.jpg")
+def test_what_is_cut_off_or_too_large_has_its_error(pictures):
+    Image.open("pictures/x/00000.png").convert("RGB").resize((200, 200)).save("pictures/x/cut.jpg")
     content = Path("pictures/x/cut.jpg").read_bytes()
     Path("pictures/x/cut.jpg").write_bytes(content[: len(content) // 2])
-    Image.new("1", (1_000, 1_100)).save("pictures/x/large.png")
-    Path("pictures/x/photo.heic").write_bytes(b"\0\0\0\x18ftypheic" + bytes(40))
-    if "HEIF" in Image.OPEN:  # another test registered it
-        monkeypatch.setitem(Image.OPEN, "HEIF", (Image.OPEN["HEIF"][0], lambda _: False))
-    find = decoding.find_spec
-    monkeypatch.setattr(
-        decoding, "find_spec", lambda name: None if name == "pillow_heif" else find(name)
-    )
-    result = pictures("detect", "pictures/x", *SHAPES)
-    found = {Path(row["source"]).name: row for row in rows(result)}
-    assert "truncated" in found["cut.jpg"]["error"]
-    assert found["photo.heic"]["error"] == "it is a HEIC photo: pip install 'zsntta[heic]'"
-    assert "Warning" not in result.stderr
     Image.new("1", (1_000, 1_200)).save("pictures/x/large.png")
-    too_large = "it has more than 1.1 megapixels: detect --max-megapixels allows more"
-    for most, error in (("1.1", too_large), ("1.2", None)):
-        allowed = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", most)
-        [large] = [row for row in rows(allowed) if "large" in row["source"]]
-        assert (large["error"], large["note"]) == (error, None)
+    for most, error in (("1.1", "more than 1.1 megapixels"), ("1.2", "None")):
+        result = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", most)
+        errors = {Path(row["source"]).name: str(row["error"]) for row in rows(result)}
+        assert "truncated" in errors["cut.jpg"]
+        assert error in errors["large.png"]

@@ -64,23 +64,6 @@ def test_runs_are_chosen_by_what_they_are_of(keep, zsntta):
         assert len(rows(zsntta, *words)) == count, words
 
 
-def test_a_name_that_no_kept_run_has_is_said(keep, zsntta):
-    keep(kept_run("adand"))
-
-    def listed(*words):
-        result = zsntta("records", "list", "--records", PATH, *words)
-        assert result.exit_code == 0
-        return result.stderr
-
-    assert listed("--method", "adand", "--id", kept_run().settings.id_set) == ""
-    assert listed("--method", "adnd,adand") == (
-        "note: no kept run has method 'adnd' (did you mean 'adand'?).\n"
-    )
-    assert listed("--id", "xyz", "--encoder", "qqq") == (
-        "note: no kept run has id 'xyz'.\nnote: no kept run has encoder 'qqq'.\n"
-    )
-
-
 def test_csv_and_json_have_the_one_schema_and_the_key(keep, zsntta, tmp_path):
     kept = kept_run("adand", warmup=5)
     keep(kept)

@@ -96,7 +96,7 @@ def test_several_blocks_presets_prompts_and_a_folder_of_features(cached, write):
 def test_outputs_are_written_all_or_none(cached, write, tmp_path):
     """The last figure has no run to show."""
     none = OUTPUTS + '[[figures]]\nkind = "ratio"\noutput = "out/none.csv"\nid = "digits"\n'
-    fails(cached("run", write(RUNS + none)), "has id digits: found shapes", code=2, stdout=None)
+    fails(cached("run", write(RUNS + none)), "id digits: found shapes", code=2, stdout=None)
     assert not (tmp_path / "out").exists()
 
 
@@ -121,30 +121,26 @@ def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, 
 @pytest.mark.parametrize(
     ("wrong", "right", "parts"),
     [
-        ("methods =", "method =", ["runs.1: method is not a key (did you mean 'methods'?)"]),
-        ('"zs-clip"', '"zs-clp"', ["e.toml: [[runs]] 1: method is 'zs-clp'", "'zs-clip'?"]),
-        ("[runs.own.adand]", "[runs.own.adnd]", ["own, adnd: method is 'adnd' (did"]),
-        ("warmup = [5", "xyz = [5", ["xyz is not a setting of ", "zsntta methods show NAME"]),
-        ("ratio = [0.25", "ratio = [3", ["e.toml: [[runs]] 1: ratio is 3, must be in [0, 1)"]),
-        ('{ model = "tiny" }', '{ modle = "tiny" }', ["encoder: modle is not a key"]),
-        ("[[runs]]", "[runs]", ["e.toml: runs: Input should be a valid list"]),
-        ("[[runs]]", "[[runs]", ["e.toml is not TOML"]),
-        ('metric = "auroc"', 'metric = "aurco"', ["metric is 'aurco' (did you mean 'auroc'?)"]),
-        ('"out/main.csv"', '"out/main.xlsx"', ["e.toml: output is", "must end in one of .txt"]),
-        ('kind = "ratio"', 'kind = "ratio"\nwidth = "x"', ["figures.1.width: Input should be"]),
-        ('output = "out/ratio.csv"\n', "", ["figures.1.output: Field required"]),
+        ("methods =", "method =", ["runs.1", "did you mean 'methods'?"]),
+        ('"zs-clip"', '"zs-clp"', ["[[runs]] 1: method is 'zs-clp'", "'zs-clip'?"]),
+        ("[runs.own.adand]", "[runs.own.adnd]", ["own, adnd: method is 'adnd'"]),
+        ("warmup = [5", "xyz = [5", ["xyz", "zsntta methods show NAME"]),
+        ("ratio = [0.25", "ratio = [3", ["[[runs]] 1: ratio is 3"]),
+        ('{ model = "tiny" }', '{ modle = "tiny" }', ["encoder: modle"]),
+        ("[[runs]]", "[runs]", ["runs: Input should be a valid list"]),
+        ("[[runs]]", "[[runs]", ["not TOML"]),
+        (RUNS, "", ["runs: Field required"]),
+        ('metric = "auroc"', 'metric = "aurco"', ["did you mean 'auroc'?"]),
+        ('"out/main.csv"', '"out/main.xlsx"', ["must end in one of .txt"]),
+        ('kind = "ratio"', 'kind = "ratio"\nwidth = "x"', ["figures.1.width"]),
+        ('output = "out/ratio.csv"\n', "", ["figures.1.output"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said_before_anything_is_run(cached, write, tmp_path, wrong, right, parts):
     text = RUNS + OUTPUTS
-    assert text.count(wrong) >= 1, wrong
-    fails(cached("run", write(text.replace(wrong, right, 1))), *parts, code=2)
+    assert wrong in text
+    fails(cached("run", write(text.replace(wrong, right, 1))), "e.toml", *parts, code=2)
     assert not (tmp_path / "features" / "records.sqlite").exists()
-
-
-def test_a_file_that_says_nothing_or_is_not_there(zsntta, write):
-    fails(zsntta("run", write("")), "e.toml: runs: Field required", code=2)
-    fails(zsntta("run", "none.toml"), "cannot read none.toml")
 
 
 def test_paths_are_relative_to_the_file(cached, write, tmp_path):

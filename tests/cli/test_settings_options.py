@@ -1,4 +1,4 @@
-"""Options that come from the settings: each is reachable, told of, and refused where it is idle."""
+"""Options and what they stand for: settings of methods, lists and ranges, names in any case."""
 
 import json
 import re
@@ -6,14 +6,39 @@ from pathlib import Path
 
 import pytest
 from made import TINY
+from typed import understood
 
 from zsntta_cli.cli.options import RARE, method_settings
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import declared
 
 PAIR = (*TINY, "--ood", "glyphs", "--limit", 60)
+LISTS = {
+    "--seed 0-2": "--seed 0 --seed 1 --seed 2",
+    "--seed=1,3-4": "--seed 1 --seed 3 --seed 4",
+    "--seed 0–2": "--seed 0-2",
+    "--preset Paper,official": "--preset paper --preset official",
+    "--columns auroc,fpr95": "--columns auroc --columns fpr95",
+    "--ratio natural,0.1": "--ratio natural --ratio 0.1",
+    "--threshold adaptive,0.4": "--threshold adaptive --threshold 0.4",
+    "--method AdaND,TDA": "--method adand --method tda",
+}
+
+
+@pytest.mark.parametrize("typed", LISTS)
+def test_a_list_is_its_values(typed):
+    one, several = (understood(["simulate", *text.split()]) for text in (typed, LISTS[typed]))
+    assert one == several
+
+
+def test_names_in_any_case_and_formats_by_other_words(zsntta):
+    for one, other in (
+        ("datasets show SVHN", "datasets show svhn"),
+        ("methods show AdaND --format TeX", "methods show adand --format latex"),
+        ("methods show adand --format MD", "methods show adand --format markdown"),
+    ):
+        assert zsntta(*one.split()).stdout == zsntta(*other.split()).stdout
 
 
 def example(field):
@@ -62,19 +87,17 @@ def test_a_value_for_one_method_of_several(cached):
 
 
 def test_values_of_set_are_of_their_types():
-    texts = {
+    axes = {
         "tent.learning-rate=1e-3": {"tent": {"learning_rate": [1e-3]}},
         "adand+tent.tent-batch-size=8,16": {"adand+tent": {"tent_batch_size": [8, 16]}},
         "tpt.augmix=no": {"tpt": {"augmix": [False]}},
         "zs-clip.threshold=adaptive,0.5": {"zs-clip": {"fixed": [None, 0.5]}},
         "neglabel.words=a=b,c": {"neglabel": {"words": ["a=b,c"]}},
     }
-    for text, axes in texts.items():
-        assert method_settings([text]) == ({}, axes)
+    for text, of_one in axes.items():
+        assert method_settings([text]) == ({}, of_one)
     of_all = method_settings(["warmup=5,10", "warmup=20", "seed=0-2"])
     assert of_all == ({"warmup": [5, 10, 20], "seed": [0, 1, 2]}, {})
-    with pytest.raises(SettingsError):
-        method_settings(["=3"])
 
 
 def test_the_page_on_streams_has_the_settings_without_an_option():
