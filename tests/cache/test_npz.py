@@ -250,6 +250,7 @@ WRONG = [
     ("f.safetensors", (2**62).to_bytes(8, "little") + b"{}", "cannot read f.safetensors"),
     ("f.pt", torch_file([torch.tensor(RAW)]), "'image_features' is float32 (1, 4, 3)"),
     ("f.pt", torch_file(torch.ones(1).expand(10**12, 8)), "it has an expanded tensor"),
+    ("f.pt", torch_file(torch.ones(4, 3, device="meta")), "cannot read f.pt"),
     ("bad.pt", torch_file({"features": Malicious()}), "cannot read bad"),
     ("bad.pth", pickle.dumps(Malicious()), "cannot read bad"),
     ("bad.npy", npy(np.array([Malicious()], object)), "cannot read bad"),

@@ -1,8 +1,5 @@
 """Prompts: templates, averages of them, and their names."""
 
-import pytest
-
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings.prompts import (
     ensembles,
     prompt_label,
@@ -34,9 +31,3 @@ def test_a_label_of_a_long_prompt_is_short_and_no_others():
     plain = "a photo of a {}, " + "very " * 20
     for prompt in ("clip-80", "a {} | the {}", plain):
         assert prompt_label(prompt) == prompt
-
-
-@pytest.mark.parametrize("mark", ["{c}", "{classname}", "{0}", "%s"])
-def test_other_tools_place_of_the_name_is_told_as_what_it_means(mark):
-    with pytest.raises(SettingsError, match=r"write 'a photo of a \{\}\.'"):
-        prompt_template(f"a photo of a {mark}.")

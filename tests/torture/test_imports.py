@@ -83,17 +83,3 @@ def test_arrays(zsntta, stage, file):
 def test_what_is_no_file(zsntta, stage, name):
     assert take(zsntta, stage, name).code == 1
     assert no_text(zsntta, stage, name).code == 1
-
-
-def test_tensors(zsntta, stage):
-    """Expanded, huge, of other types, with objects: a .pt of any sort."""
-    torch = pytest.importorskip("torch")
-    tensors = {
-        "expanded": torch.ones(1).expand(10**12, 8), "half": torch.ones(5, 8).bfloat16(),
-        "complex": torch.ones(5, 8, dtype=torch.cfloat), "sparse": torch.ones(5, 8).to_sparse(),
-        "meta": torch.ones(5, 8, device="meta"), "object": {"features": object}, "none": None,
-    }  # fmt: skip
-    for what, value in tensors.items():
-        torch.save(value, stage / "in.pt")
-        answer = take(zsntta, stage, "in.pt")
-        assert (answer.code == 0) == (what == "half"), (what, answer)

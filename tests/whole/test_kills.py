@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from made import TINY
 from PIL import Image
-from torture.conftest import make_sets
 from torture.tool import LONG, SETS, command, environment
 
 from zsntta_cli.cache.store import problems
@@ -62,10 +61,10 @@ def finish(commands, folder):
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
+def prepared(features, tmp_path_factory):
     """A folder in which each of the commands has something to do."""
     folder = tmp_path_factory.mktemp("kills")
-    make_sets(folder / "features", images=600)
+    shutil.copytree(features, folder / "features")
     generator = np.random.default_rng(0)
     np.save(folder / "in.npy", generator.standard_normal((40_000, 64), np.float32))
     (folder / "photos").mkdir()
