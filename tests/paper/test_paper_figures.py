@@ -1,6 +1,5 @@
 """The paper's figures: their runs, and that they are drawn of these."""
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,11 +7,8 @@ from kept import run_of
 
 from zsntta_cli.paper.figures import draw, figure_runs, published
 from zsntta_cli.paper.runs import Wishes
-from zsntta_cli.report.figure import LINE, POINTS, STAIRS
 
-HISTOGRAM_OF = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
-
-
+HISTOGRAM = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
 WISHES = Wishes(Path("features"))
 
 
@@ -22,13 +18,9 @@ def test_ranks_and_means_are_of_five_methods_on_44_pairs_at_half_noise(number):
     assert len(set(runs)) == 5 * 44
     pairs = {(run.id_set, run.ood_set) for run in runs}
     assert len(pairs) == 44
-    assert ("imagenet-r", "inaturalist") in pairs
-    assert ("cifar100", "lsun") in pairs
-    assert Counter(run.method for run in runs) == dict.fromkeys(
-        ("zs-clip", "tent", "sotta", "tpt", "adand"), 44
-    )
-    assert {run.stream.ratio for run in runs} == {0.5}
-    assert {run.encoder for run in runs} == {"ViT-B-16-openai"}
+    assert {("imagenet-r", "inaturalist"), ("cifar100", "lsun")} <= pairs
+    assert {run.method for run in runs} == {"zs-clip", "tent", "sotta", "tpt", "adand"}
+    assert {(run.stream.ratio, run.encoder) for run in runs} == {(0.5, "ViT-B-16-openai")}
 
 
 def test_thresholds_are_nine_fixed_ones_and_the_adaptive_one_on_six_sets():
@@ -52,29 +44,21 @@ def test_the_failure_case_is_cifar10_with_svhn_in_the_normal_pipeline(number, me
 
 def test_each_figure_draws_what_it_shows():
     curves = {
-        "scores": HISTOGRAM_OF,
-        "difference": {**HISTOGRAM_OF, "low": -1.0},
+        "scores": HISTOGRAM, "difference": {**HISTOGRAM, "low": -1.0},
         "gradients": {"item": [0, 64], "clean": [0.0005, 0.002], "noisy": [None, 0.1]},
-    }
-    live = [run_of(m, curves=curves, id_set="cifar10", ood_set="svhn") for m in ("tent", "tpt")]
-    frozen = run_of("zs-clip", curves={"scores": HISTOGRAM_OF}, id_set="cifar10", ood_set="svhn")
-    tent, tpt = live
-    assert shapes(draw(3, [tent, frozen])) == [
-        ("zs-clip", {STAIRS}),
-        ("tent", {STAIRS}),
-        ("tent", {STAIRS}),
-    ]
-    assert [title for title, _ in shapes(draw(8, [tpt, frozen]))] == ["zs-clip", "tpt", "tpt"]
-    assert shapes(draw(4, [tent])) == [("tent", {POINTS})]
+    }  # fmt: skip
+    tent, tpt = (run_of(method, curves=curves) for method in ("tent", "tpt"))
+    frozen = run_of("zs-clip", curves={"scores": HISTOGRAM})
+    assert titles(draw(3, [tent, frozen])) == ["zs-clip", "tent", "tent"]
+    assert titles(draw(8, [tpt, frozen])) == ["zs-clip", "tpt", "tpt"]
+    assert titles(draw(4, [tent])) == ["tent"]
     enlarged = draw(9, [tent])
-    assert [title for title, _ in shapes(enlarged)] == ["tent: clean"]
+    assert titles(enlarged) == ["tent: clean"]
     assert enlarged.panels[0].series[0].y == (0.0005,)
-    assert enlarged.notes[1].endswith("1 of 1 norms of noisy samples are above 0.001 and not shown")
 
 
-def shapes(figure):
-    """Titles of panels, and how their series are drawn."""
-    return [(panel.title, {one.shape for one in panel.series}) for panel in figure.panels]
+def titles(figure):
+    return [panel.title for panel in figure.panels]
 
 
 def values(figure):
@@ -107,5 +91,4 @@ def test_published_adaptive_thresholds_follow_from_tables_2_and_10():
     found = {panel.title: [one.y[0] for one in panel.series] for panel in figure.panels}
     assert found["zs-clip, published"] == pytest.approx([63.4792, 90.3258, 73.1121], abs=1e-4)
     assert found["adand, published"] == pytest.approx([73.3967, 94.5200, 81.7483], abs=1e-4)
-    assert {one.shape for panel in figure.panels for one in panel.series} == {LINE}
     assert published(3) == {}

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from made import ZSNTTA
@@ -51,24 +50,19 @@ def test_all_tables_and_figures_lie_in_a_folder_and_a_broken_set_ends_its_rows_a
     result = few("paper", "--all", "--output", "out")
     assert result.exit_code == 0, result.output
     assert "note: adand on cifar10 and lsun failed: " in result.stderr
-    assert "lsun.h5" in result.stderr
     (ours / "lsun.h5").write_bytes(content)
     result = few("paper", "--all", "--output", "out")
     assert result.exit_code == 0, result.output
     check_folder(folder)
-    for number in TABLES:
-        for ending in ENDINGS:
-            assert (folder / f"table{number}{ending}").exists()
+    assert all((folder / f"table{n}{end}").exists() for n in TABLES for end in ENDINGS)
     ten = few("paper", "10", "--format", "latex").stdout
     written = (folder / "table10.tex").read_text()
     assert without_comments(written) == without_comments(ten) != []
     assert "failed" not in result.stderr
     assert "missing: add --extract, which encodes the available sets" in result.stderr
-    page = (folder / "index.html").read_text()
-    links = {Path(link) for link in re.findall(r'href="(.+?)"', page)}
-    assert links == {p.relative_to(folder) for p in folder.iterdir() if p.suffix != ".txt"} - {
-        Path("index.html")
-    }
+    links = re.findall(r'href="(.+?)"', (folder / "index.html").read_text())
+    files = {path.name for path in folder.iterdir() if path.suffix != ".txt"}
+    assert {*links} == files - {"index.html"}
     records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     assert len({json.dumps(record["settings"]) for record in records}) == len(records) > 50
     assert "26 tables, 3 figures; " in result.stdout
@@ -101,8 +95,7 @@ def test_several_tables_and_figures_at_once(few, tmp_path):
     assert tables.exit_code == 0, tables.output
     one_by_one = [json.loads(few("paper", n, "--format", "json").stdout) for n in ("22", "10")]
     assert json.loads(tables.stdout) == one_by_one[0] + one_by_one[1]
-    both = few("paper", "13,fig2", "--published")
-    assert "Table 13" in both.stdout
+    assert "Table 13" in few("paper", "13,fig2", "--published").stdout
     assert (tmp_path / "fig2.pdf").exists()
     text = few("paper", "6,13", "--published", "--format", "markdown").stdout
     assert text.index("Table 6 (") < text.index("Table 13 (")
