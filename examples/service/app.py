@@ -25,7 +25,7 @@ from PIL import Image, UnidentifiedImageError
 
 from zsntta_cli import Detector, EncoderChoice, ZsnttaError, encode, load_encoder
 
-STATE = Path(os.environ.get("STATE", "detector.pickle"))  # of this service alone
+STATE = Path(os.environ.get("STATE", "service.pickle"))  # of this service alone
 CLASSES = os.environ.get("CLASSES", "circle,square,star").split(",")
 MODEL = os.environ.get("MODEL", "tiny")  # ViT-B-16 for CLIP's
 SAVE_EVERY = 1000  # images: a crash loses what was learned since

@@ -37,7 +37,7 @@ def pictures():
 def serving(folder):
     """A service in a process of its own, by a client of it; it is stopped as a system stops it."""
     command = (sys.executable, "-m", "uvicorn", "app:app", "--app-dir", str(SERVICE), "--port", "0")
-    environment = {**os.environ, "STATE": "detector.pickle", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "STATE": "service.pickle", "PYTHONPATH": str(ROOT)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=folder, env=environment, stderr=pipe, text=True) as process:
         try:
@@ -95,4 +95,4 @@ def test_what_is_no_image_is_one_line_and_teaches_nothing(tmp_path, monkeypatch,
                 assert "--data-binary" in refused.json()["error"]
                 assert len(refused.text) < 200
         assert client.post("/feedback", content=pictures[0]).status_code == 422, "no truth"
-    assert pickle.loads(Path("detector.pickle").read_bytes())[1].seen == 0
+    assert pickle.loads(Path("service.pickle").read_bytes())[1].seen == 0

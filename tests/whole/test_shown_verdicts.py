@@ -43,5 +43,5 @@ def test_the_tutorial_on_photos(zsntta):
 def test_the_page_of_detect(pictures):
     Path("shapes.txt").write_text("\n".join(render("shapes").class_names))
     page = (DOCS / "detect.md").read_text("utf-8")
-    given = ("--classes-file", "shapes.txt", "--flag", "10%")
+    given = ("--classes-file", "shapes.txt", "--flag", "5%")
     check_shown(page, pictures("detect", "pictures", *given, *TINY))
