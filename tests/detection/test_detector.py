@@ -21,8 +21,7 @@ from small_detectors import (
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import Detector
-from zsntta_cli.detection import detector as module
-from zsntta_cli.detection.detector import fewest_for, passes_for
+from zsntta_cli.detection.detector import fewest_for
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.base import Decisions
@@ -80,23 +79,17 @@ def test_pieces_and_pickles_between_change_no_verdict(method, classes, cuts, tau
     np.testing.assert_allclose(joined, whole.score, atol=1e-5)
 
 
-def test_noise_is_found_and_flagged_is_what_is_above_the_threshold():
-    text, features, labels = world(2, count=2000)
-    verdicts = Detector(text, 20.0).update(features)
-    assert verdicts.flagged[labels < 0].mean() > 0.8
-    assert verdicts.flagged[labels >= 0].mean() < 0.3
-    np.testing.assert_array_equal(verdicts.flagged, verdicts.margin > 0)
-    assert verdicts.stage.tolist() == ["warm-up"] * 64 + ["adapted"] * 1936
-
-
-@pytest.mark.parametrize("method", ["zs-clip", "cull"])
-def test_one_class_finds_noise(method):
-    text, features, labels = world(9, 1, 1000)
+@pytest.mark.parametrize(
+    ("method", "classes", "warm_up"), [("cull", 3, 16), ("zs-clip", 1, 0), ("cull", 1, 16)]
+)
+def test_noise_is_found_and_flagged_is_what_is_above_the_threshold(method, classes, warm_up):
+    text, features, labels = world(9, classes, 1000)
     verdicts = Detector(text, 20.0, method=method, **SMALL[method]).update(features)
     late = np.arange(1000) > 300
     assert verdicts.flagged[late & (labels < 0)].mean() > 0.9
     assert verdicts.noise[late & (labels >= 0)].mean() < 0.25
-    assert verdicts.rows()[0]["top"] == [{"class": "0", "score": 1.0}]
+    np.testing.assert_array_equal(verdicts.flagged, verdicts.margin > 0)
+    assert verdicts.stage.tolist() == ["warm-up"] * warm_up + ["adapted"] * (1000 - warm_up)
 
 
 def test_tensors_are_taken_and_features_of_unit_norm_are_brought_to_a_norm_of_ten():
@@ -136,9 +129,6 @@ def test_predict_is_what_update_says_of_the_next_one_and_nothing_is_decided_too(
 
 
 def test_calls_of_several_threads_run_one_after_another_and_blas_has_its_threads_again():
-    def threads():
-        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
-
     def work(number):
         online.update(parts[number])
         copies.append(pickled(online))
@@ -148,9 +138,8 @@ def test_calls_of_several_threads_run_one_after_another_and_blas_has_its_threads
     online, parts, copies = detector(world_seed=6), np.split(features, 6), []
     with threadpool_limits(2, "blas"):
         at_once(6, work)
-        with module._working():
-            assert threads() == {1}
-        assert threads() == {2}
+        blas = (library for library in threadpool_info() if library["user_api"] == "blas")
+        assert {library["num_threads"] for library in blas} == {2}
     assert online.seen == COUNT
     assert {copied.seen % len(parts[0]) for copied in copies} == {0}, "of whole moments"
 
@@ -190,23 +179,18 @@ def test_hindsight_is_the_last_of_some_passes_in_the_inputs_order(method):
     np.testing.assert_allclose(after.margin, shown.margin, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("count", "passes"), [(0, 12), (1, 12), (20, 5), (60, 3), (64, 2), (10_000, 2)]
-)
+@pytest.mark.parametrize(("count", "passes"), [(6, 12), (20, 5), (60, 3), (64, 2), (1_000, 2)])
 def test_the_last_pass_has_no_warm_up_in_it(count, passes):
-    assert passes_for(count) == passes
-    if count > 5:
-        text, features, _ = world(0, count=count)
-        online = Detector(text, 20.0)
-        assert {*online.decide_all(features).stage} == {"adapted"}
-        assert "warm-up" in online.decide_all(features, passes=passes - 1).stage
+    text, features, _ = world(0, count=count)
+    online = Detector(text, 20.0)
+    assert {*online.decide_all(features).stage} == {"adapted"}
+    assert "warm-up" in online.decide_all(features, passes=passes - 1).stage
 
 
 def test_fewest_is_where_all_are_decided_by_the_methods_rule():
     # 6 images are shown 11 times before the last pass, 50 twice, 1,280 once.
     fewest = {1: 1, 64: 6, 100: 50, 1280: 1280}
     assert {warm_up: fewest_for(warm_up) for warm_up in fewest} == fewest
-    assert [detector(m).warm_up for m in SMALL] == [0, 64, 16]
 
 
 # --- what is refused
@@ -217,19 +201,18 @@ def test_fewest_is_where_all_are_decided_by_the_methods_rule():
     [
         ({"text": np.zeros((0, 3))}, "text is empty"),
         ({"text": np.zeros((2, 3))}, "text has a row of zeros"),
-        ({"text": np.ones((2, 3, 4))}, "text has the shape (2, 3, 4), must be (N, D)"),
-        ({"text": [["a"]]}, "text is a list, must be an array of numbers"),
+        ({"text": np.ones((2, 3, 4))}, "text has the shape (2, 3, 4)"),
+        ({"text": [["a"]]}, "text is a list"),
         ({"scale": 0}, "scale is 0, must be above 0 and at most 1,000,000"),
         ({"scale": "100"}, "scale is '100'"),
         ({"bias": float("nan")}, "bias is nan, must be a number"),
         ({"generic": np.ones(16)}, "generic has the norm 4, must be below 1"),
         ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, cull"),
         ({"names": ["a"]}, "1 name for 3 rows of text"),
-        ({"names": "abc"}, "class names are the text 'abc', not a list"),
-        ({"names": ["a", "b", "a"]}, "the class name 'a' appears twice"),
-        ({"names": ["a", "b", " "]}, "class 3 is ' ', must be a name: it is empty"),
-        ({"names": ["a", "b", "c\0d"]}, "must not contain NUL"),
-        ({"names": ["a", "b", 3]}, "class 3 is 3, must be a name"),
+        ({"names": "abc"}, "class names are the text 'abc'"),
+        ({"names": ["a", "b", " "]}, "class 3 is ' '"),
+        ({"names": ["a", "b", "c\0d"]}, "NUL"),
+        ({"names": ["a", "b", 3]}, "class 3 is 3"),
         ({"cull_rings": 3}, "cull_rings is not a setting of cull (did you mean 'cull_ring'?)"),
         ({"cull_tail": 0.0}, "cull-tail is 0.0, must be above 0"),
         ({"seed": -1}, "seed is -1, must be a whole number, 0 or more"),

@@ -6,13 +6,11 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from made import refused
 
 from zsntta_cli import Detector
-from zsntta_cli.detection.run import Request, rank_so_far, rows_of
+from zsntta_cli.detection.run import Request, detect_run, rank_so_far, rows_of
 from zsntta_cli.detection.sources import Photo
 from zsntta_cli.detection.verdicts import FIELDS
-from zsntta_cli.errors import SettingsError
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/verdict.schema.json").read_text())
 NAMES = ("cat", "dog")
@@ -64,23 +62,8 @@ def test_on_arrival_ranks_are_among_those_so_far_and_the_pieces_do_not_matter(pi
     assert [row["rank"] for row in decided] == ranks
 
 
-def request(**values):
-    return Request(**{"classes": NAMES, "sources": ("f",), **values})
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"set_name": "pets"}, "name only one of them"),
-        ({"classes": ()}, "there are no class names"),
-        ({"flag": 5, "sources": ("-",)}, "is not known on arrival"),
-    ],
-)
-def test_what_cannot_be_asked_for(given, said):
-    with refused(said, error=SettingsError):
-        request(**given)
-
-
-def test_what_is_decided_on_arrival():
-    assert not request(sources=("f", "a.tar", "list.txt")).on_arrival
-    assert request(sources=("f", "-")).on_arrival
+def test_names_that_are_the_same_words_to_the_encoder_have_a_warning(encoding):
+    request = Request(sources=(".",), classes=("big_cat", "dog", "big cat"))
+    detect_run(request, encoding)
+    [warning] = [note for note in encoding.reporter.notes if note.startswith("warning: ")]
+    assert "'big_cat' and 'big cat'" in warning

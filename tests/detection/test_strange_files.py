@@ -85,20 +85,14 @@ def test_every_file_of_an_awful_folder_is_accounted_for(zsntta, tmp_path, is_pac
 
 @pytest.mark.parametrize(
     ("content", "why", "more"),
-    [
-        (b"", "it is empty", ()),
-        (b"<html>", "it is not a picture in a known format: it begins '<html>'",
-         ("--fail-on-noise",)),
-        (b"\x8a", "it is not a picture in a known format", ("--only", "noise", "-0")),
-    ],
+    [(b"", "it is empty", "--fail-on-noise"),
+     (b"<html>", "it is not a picture in a known format: it begins '<html>'", "-0")],
 )  # fmt: skip
 def test_nothing_that_could_be_read_is_no_all_clear(zsntta, tmp_path, content, why, more):
     (tmp_path / "photos").mkdir()
-    for i in range(5):
+    for i in range(2):
         (tmp_path / f"photos/{i}.jpg").write_bytes(content)
-    result = zsntta("detect", "photos", *NAMES, *TINY, *more)
+    result = zsntta("detect", "photos", *NAMES, *TINY, more)
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1] == (
-        "error: nothing was judged: 5 images could not be read."
-    )
-    assert f"Not read: {why} (5 files, the first photos/0.jpg)." in result.stderr
+    assert result.stderr.endswith("error: nothing was judged: 2 images could not be read.\n")
+    assert f"Not read: {why} (2 files, the first photos/0.jpg)." in result.stderr

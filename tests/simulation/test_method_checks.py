@@ -64,10 +64,6 @@ def checked(method, **line):
     return {result.check: result for result in check_method(method)}
 
 
-def failing(found):
-    return {check for check, result in found.items() if result.outcome == FAILED}
-
-
 def test_an_honest_method_of_ones_own_holds_and_the_list_of_methods_stays():
     before = {**METHODS.data}
     assert {result.outcome for result in checked(plain).values()} == {HELD}
@@ -78,7 +74,7 @@ def test_an_honest_method_of_ones_own_holds_and_the_list_of_methods_stays():
 
 @pytest.mark.parametrize(("cheat", "check"), CHEATS, ids=[cheat.__name__ for cheat, _ in CHEATS])
 def test_who_cheats_is_caught(cheat, check):
-    assert check in failing(checked(cheat))
+    assert checked(cheat)[check].outcome == FAILED
 
 
 def test_what_differs_first_is_named():
@@ -90,9 +86,5 @@ def test_what_differs_first_is_named():
 
 def test_offline_is_not_asked_for_the_future_and_live_for_nothing():
     found = checked(by_the_mean_of_all, offline=True)
-    assert found["another future"].outcome == NOT_RUN
-    assert "offline" in found["another future"].evidence
-    assert failing(found) == set()
-    found = checked("tent")
-    assert {result.outcome for result in found.values()} == {NOT_RUN}
-    assert "live" in found["two runs"].evidence
+    assert [result.outcome for result in found.values()] == [NOT_RUN, HELD, HELD]
+    assert {result.outcome for result in checked("tent").values()} == {NOT_RUN}

@@ -17,11 +17,6 @@ from sklearn.metrics import (
 from zsntta_cli.simulation.metrics import METRICS, REPORTS, Judged, class_counts, measure
 
 
-def of(labels, classes, noise):
-    samples = np.array(labels), np.array(classes), np.array(noise, bool), np.zeros(len(labels))
-    return measure(Judged(*samples))["accuracies"]
-
-
 def detection(score, is_id):
     labels = np.where(is_id, 0, -1)
     return measure(Judged(labels, np.zeros_like(labels), None, score))["detection"]
@@ -77,34 +72,27 @@ def test_counts_by_class_are_those_of_a_confusion_matrix(rows, decides):
         assert of_class.confused_with[c] == first
 
 
-def test_accuracies_by_hand():
-    # ID: right, wrong class, right class but rejected; OOD: rejected, accepted.
-    result = of([0, 1, 2, -1, -1], [0, 0, 2, 1, 1], [0, 0, 1, 1, 0])
-    assert (result.acc_s, result.acc_n) == pytest.approx((1 / 3, 1 / 2))
-    assert result.acc_h == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
+NAN = math.nan
 
 
-def test_streams_without_one_kind_have_no_metric_for_it():
-    clean = of([0, 1], [0, 1], [0, 1])
-    assert clean.acc_s == 0.5
-    assert math.isnan(clean.acc_n)
-    assert math.isnan(clean.acc_h)
-    noisy = of([-1, -1], [0, 0], [1, 0])
-    assert math.isnan(noisy.acc_s)
-    assert noisy.acc_n == 0.5
-
-
-def test_flags_by_hand():
-    # Called noise: two of four ID samples, one of two OOD samples.
-    labels = np.array([0, 1, 2, 3, -1, -1])
-    is_noise = np.array([True, False, False, True, True, False])
-    found, nothing = (
-        measure(Judged(labels, labels, noise, np.zeros(6)))["flags"]
-        for noise in (is_noise, np.zeros(6, bool))
-    )
-    assert (found.precision, found.flagged, found.clean_flagged) == (1 / 3, 1 / 2, 1 / 2)
-    assert math.isnan(nothing.precision)
-    assert (nothing.flagged, nothing.clean_flagged) == (0, 0)
+@pytest.mark.parametrize(
+    ("labels", "classes", "noise", "accuracies", "flags"),
+    [
+        # ID: right, wrong class, right class but rejected; OOD: rejected, accepted.
+        ([0, 1, 2, -1, -1], [0, 0, 2, 1, 1], [0, 0, 1, 1, 0], (1/3, 1/2, 2/5), (1/2, 2/5, 1/3)),
+        ([0, 1], [0, 1], [0, 1], (1/2, NAN, NAN), (0, 1/2, 1/2)),
+        ([-1, -1], [0, 0], [1, 0], (NAN, 1/2, NAN), (1, 1/2, NAN)),
+        ([0, -1], [0, 0], [0, 0], (1, 0, 0), (NAN, 0, 0)),
+    ],
+)  # fmt: skip
+def test_accuracies_and_flags_by_hand(labels, classes, noise, accuracies, flags):
+    """What a stream has no samples for is no number."""
+    samples = np.array(labels), np.array(classes), np.array(noise, bool), np.zeros(len(labels))
+    result = measure(Judged(*samples))
+    found = [result["accuracies"][name] for name in ("acc_s", "acc_n", "acc_h")]
+    assert found == pytest.approx(accuracies, nan_ok=True)
+    found = [result["flags"][name] for name in ("precision", "flagged", "clean_flagged")]
+    assert found == pytest.approx(flags, nan_ok=True)
 
 
 scores = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1)

@@ -8,10 +8,9 @@ import pytest
 from feature_files import write_features
 from made import MADE_UP, PROMPT, refused
 
-from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.errors import StoreError
 from zsntta_cli.results.frame import tables
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
@@ -36,10 +35,8 @@ ORDER = [0, 2, 1, 3]  # with the two under each other's name
 def test_official_has_the_names_swapped_as_if_they_and_their_texts_were_exchanged(tmp_path):
     """Food whose images look as their class's text says, and the same with texts swapped."""
     text = np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0].astype(np.float32)
-    noise, labels = (
-        0.02 * np.random.default_rng(1).standard_normal((60, 8)),
-        np.repeat(range(4), 10),
-    )
+    noise = 0.02 * np.random.default_rng(1).standard_normal((60, 8))
+    labels = np.repeat(range(4), 10)
     for folder, order in (("made", [0, 1, 2, 3]), ("renamed", ORDER)):
         texts, names = [Text(PROMPT, text[:4][order])], [NAMES[i] for i in order]
         write(tmp_path / folder, "food101", text[labels] + noise[:40], labels, names, texts)
@@ -59,19 +56,10 @@ def test_official_has_the_names_swapped_as_if_they_and_their_texts_were_exchange
         assert (replay.record().metric("acc_s"), replay.record().metric("acc_n")) == (0.5, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("class_names", "unlabelled", "words"),
-    [((), 400, "no class names"), (("cat", "dog", "ox"), 400, "400 images of 400 without a label"),
-     (("cat", "dog", "ox"), 1, "1 image of 400 without a label")],
-)  # fmt: skip
-def test_a_set_without_classes_for_all_images_is_no_id_set(
-    features, tmp_path, class_names, unlabelled, words
-):
-    pets = store.read(features / "made" / "pets.h5")
-    labels = np.where(np.arange(400) < unlabelled, -1, pets.labels)
-    texts = [Text(PROMPT, pets.texts[PROMPT].features)] if class_names else []
-    write(tmp_path / "made", "some", pets.image_features, labels, class_names, texts)
-    with pytest.raises(StoreError, match=f"'some' cannot be an ID set: it has {words}"):
+@pytest.mark.parametrize("names", [(), ("cat", "dog")])
+def test_a_set_without_classes_for_all_images_is_no_id_set(tmp_path, names):
+    write(tmp_path / "made", "some", np.eye(3), [0, 1, -1], names)
+    with refused("'some' cannot be an ID set", "1 image of 3" if names else "no class names"):
         Simulator(tmp_path).run(build_run("zs-clip", "made", "some", None, PROMPT, ratio=0.0))
 
 
@@ -131,9 +119,8 @@ def test_runs_with_other_lists_never_count_as_one_and_those_of_all_ratios_do(roo
     records = [Simulator(root).run(listed(root)), Simulator(root).run(listed(root, ood_items=""))]
     write_list(root, "1", "5")
     records.append(Simulator(root).run(listed(root)))
-    assert len({record.key for record in records}) == 3
     [table] = tables(records)
-    assert len(table.rows) == 3
+    assert len(table.rows) == len({record.key for record in records}) == 3
     write_list(root, "1", ratio="0.33")
     write_list(root, "1", "3", "5", ratio="3")
     records = [Simulator(root).run(listed(root, ratio=ratio)) for ratio in (0.25, 0.75)]
@@ -143,19 +130,17 @@ def test_runs_with_other_lists_never_count_as_one_and_those_of_all_ratios_do(roo
 
 
 @pytest.mark.parametrize(
-    ("lines", "values", "kind", "said"),
+    ("lines", "values", "said"),
     [
-        ((), {}, StoreError, "names no image of 'sky'"),
-        (("7",), {}, StoreError, "from 0 to 5"),
-        (("1",), {"ratio": 0.25}, SettingsError, "0.33/pets_sky.txt"),
-        (("1",), {"ratio": "natural"}, SettingsError, "omit --ood-items"),
-        (("1",), {"ood": "part"}, StoreError, "extract it without --limit"),
+        ((), {}, "names no image of 'sky'"),
+        (("7",), {}, "from 0 to 5"),
+        (("1",), {"ood": "part"}, "extract it without --limit"),
     ],
 )
-def test_wrong_lists_are_refused(root, lines, values, kind, said):
+def test_wrong_lists_are_refused(root, lines, values, said):
     write_list(root, *lines)
     write_list(root, *lines, pair="pets_part")
-    with refused(said, error=kind):
+    with refused(said, error=StoreError):
         Simulator(root).run(listed(root, **values))
 
 
@@ -171,28 +156,17 @@ def test_methods_with_words_decide_and_say_which_they_lack(simulate):
     records = json.loads(result.stdout)
     assert [r["settings"]["method"] for r in records] == list(methods)
     assert all(0 < r["accuracies"]["acc_h"] <= 1 for r in records)
-    for words, said in (
-        (
-            ("neglabel", "--prompt", "art of a {}."),
-            "'art of a {}.' is not cached for 'words-nouns'",
-        ),
-        (("neglabel", "--set", "words=verbs"), "no features of 'words-verbs'"),
-        (("csp",), "no features of 'words-csp-nouns'"),
-    ):
-        assert said in simulate("--method", *words, *PAIR).stderr
+    lacking = simulate("--method", "neglabel", "--prompt", "art of a {}.", *PAIR)
+    assert "'art of a {}.' is not cached for 'words-nouns'" in lacking.stderr
 
 
 def test_clipn_needs_its_own_text_features(simulate, tmp_path):
-    result = simulate("--method", "clipn", *PAIR)
-    assert "an array (3, 16) of finite numbers, one row per class, in the order of" in result.stderr
-    assert result.stderr.endswith(": --set no-text=FILE.npy\n")
     run = ("--method", "clipn", *PAIR, "--set", "no-text=no.npy", "--report", "ood")
-    for array, said in (
-        (np.ones((2, 16)), "holds an array (2, 16), but must hold an array (3, 16)"),
-        (np.array([{}], dtype=object), "cannot read the 'no' text features no.npy"),
-        (np.random.default_rng(0).normal(size=(3, 16)), ""),
-    ):
+    for array, code in (
+        (np.ones((2, 16)), 1), (np.array([{}], dtype=object), 1), (np.full((3, 16), np.nan), 1),
+        (np.random.default_rng(0).normal(size=(3, 16)), 0),
+    ):  # fmt: skip
         np.save(tmp_path / "no.npy", array)
         result = simulate(*run)
-        assert said in result.stderr
-        assert result.exit_code == (1 if said else 0), result.stderr
+        assert ("an array (3, 16)" in result.stderr or "no.npy" in result.stderr) == bool(code)
+        assert result.exit_code == code, result.stderr

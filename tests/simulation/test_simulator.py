@@ -1,7 +1,6 @@
-"""Runs of methods: probabilities they are judged by, own ones that misbehave, BLAS threads."""
+"""Runs of methods: the probabilities they are judged by, and own ones that misbehave."""
 
 import math
-import subprocess
 import sys
 
 import numpy as np
@@ -22,10 +21,10 @@ def replayed(features, method, **values):
     return Simulator(features).replay(run)
 
 
-def has(replay, names):
-    measured = [not math.isnan(replay.record().detection[name]) for name in names]
-    assert len(set(measured)) == 1
-    return measured[0]
+def judged_by(replay):
+    """The metrics of probabilities that a run has."""
+    measured = replay.record().detection
+    return tuple(name for name in OF_NOISE + OF_CLASS if not math.isnan(measured[name]))
 
 
 def test_the_frozen_model_has_both_probabilities(features):
@@ -38,13 +37,12 @@ def test_the_frozen_model_has_both_probabilities(features):
 
 
 @pytest.mark.parametrize(
-    ("method", "of_noise", "of_class"),
-    [("cull", False, False), ("tda", True, False), ("adand+oga", True, False),
-     ("cull+tda", False, False), ("oodd", False, True), ("energy", False, True)],
+    ("method", "probabilities"),
+    [("cull", ()), ("tda", OF_NOISE), ("adand+oga", OF_NOISE), ("cull+tda", ()),
+     ("oodd", OF_CLASS), ("energy", OF_CLASS)],
 )  # fmt: skip
-def test_what_is_no_probability_is_judged_as_none(features, method, of_noise, of_class):
-    replay = replayed(features, method)
-    assert (has(replay, OF_NOISE), has(replay, OF_CLASS)) == (of_noise, of_class)
+def test_what_is_no_probability_is_judged_as_none(features, method, probabilities):
+    assert judged_by(replayed(features, method)) == probabilities
 
 
 def test_that_of_an_encoder_which_adapts_is_its_score(features, monkeypatch):
@@ -54,7 +52,7 @@ def test_that_of_an_encoder_which_adapts_is_its_score(features, monkeypatch):
     by_score = replayed(features, "zs-clip")
     assert by_score.frozen_probability is None
     assert by_score.record().detection.brier_class == pytest.approx(frozen.brier_class)
-    assert not has(replayed(features, "zs-clip", score=["match"]), OF_CLASS)
+    assert judged_by(replayed(features, "zs-clip", score=["match"])) == ()
 
 
 def run_own(features, monkeypatch, spoil):
@@ -88,32 +86,3 @@ def test_a_method_that_ends_the_program_or_scores_by_no_number_is_one_line(
 ):
     with pytest.raises(SettingsError, match=said):
         run_own(features, monkeypatch, spoil)
-
-
-PROBE = """
-import sys
-from pathlib import Path
-from threadpoolctl import threadpool_info
-from zsntta_cli.methods.method import Behind
-from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.simulator import Simulator
-
-simulator, push = Simulator(Path(sys.argv[1])), Behind.push
-assert "scipy.linalg" not in sys.modules
-
-def probed(*given):
-    threads = (one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
-    print(*threads, file=sys.__stdout__)
-    return push(*given)
-
-Behind.push = probed
-simulator.run(build_run("dota", "made", "pets", "sky", "a photo of a {}."))
-"""
-
-
-def test_a_blas_that_a_method_loads_is_limited_to_one_thread_too(features):
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE, features], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == {"1"}

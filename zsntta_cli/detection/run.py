@@ -4,7 +4,6 @@ import math
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from zsntta_cli.detection.detector import Detector, facts_of
 from zsntta_cli.detection.encoding import Encoding, wrong_with
 from zsntta_cli.detection.inputs import checked_settings
 from zsntta_cli.detection.names import names_of, notes_on
-from zsntta_cli.detection.sources import PIPE, Photo, check_sources, photos_of, refuse
+from zsntta_cli.detection.sources import PIPE, Photo, check_sources, photos_of
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Flag, Row, parsed_flag
 from zsntta_cli.encoders.text import generic_text, prompt_features
 from zsntta_cli.errors import SettingsError, counted, first_of, short
@@ -123,8 +122,8 @@ class DetectRun:
     def _photos(self) -> Iterator[list[Photo]]:
         """The images with their features: all of a source, or some that came on arrival."""
         if self.cached is not None:
-            read = partial(refuse, "only its features are cached, not its location")
-            photos = [Photo(name, read) for name in store.read_sample_ids(self.cached.path)]
+            names = store.read_sample_ids(self.cached.path)
+            photos = [Photo(name, _not_here) for name in names]
             for photo, row in zip(photos, self.cached.image_features, strict=True):
                 photo.error = wrong_with(row)
                 photo.features = None if photo.error else row
@@ -215,6 +214,11 @@ def _named_classes(
         more = f", and {len(same) - 1:,} more pairs" if len(same) > 1 else ""
         note(f"warning: to this encoder '{first}' and '{second}' are the same words{more}.")
     return names, text
+
+
+def _not_here() -> bytes:
+    """Read an image of a cached set."""
+    raise OSError("only its features are cached, not its location")
 
 
 def rank_so_far(rows: Sequence[Row], margins: list[float]) -> None:

@@ -4,11 +4,10 @@ import contextlib
 import glob
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,9 +102,8 @@ def photos_of(
     """
     seen = set[tuple[str, str]]()
     for source in sources:
-        listed: Iterable[list[Photo]]
-        listed = (_of_path(path, left_out, all_folders) for path in _paths(source))
-        for photos in piped(_standard_input) if source == PIPE else listed:
+        of_paths = (_of_path(path, left_out, all_folders) for path in _paths(source))
+        for photos in piped(_standard_input) if source == PIPE else of_paths:
             new = []
             for photo in photos:
                 place = (_real_place(photo.file), photo.member) if photo.file else None
@@ -216,11 +214,6 @@ def check_readable(name: str | Path) -> None:
         raise OSError("it is a RAW photo: develop it, or name the JPEG beside it")
     if "://" in str(name):
         raise OSError(_ADDRESS)
-
-
-def refuse(error: str) -> NoReturn:
-    """Read an image that cannot be read: raise OSError, which says why."""
-    raise OSError(error)
 
 
 def _named(name: str) -> Photo:

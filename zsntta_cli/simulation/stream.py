@@ -61,7 +61,7 @@ def build_stream(
     needs more than the pool has. `labels` (n_id,) are the ID set's, for an order by class.
 
     Raises:
-        SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
+        SettingsError: a ratio above 0 without OOD samples, or more items than memory holds.
     """
     sizes = settings.sizes(n_id, n_ood)
     most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _BYTES
@@ -93,8 +93,6 @@ def _inject(
     count = settings.sizes(len(tests), 0, listed=0).injected
     if not count:
         return tests
-    if not n_noise:
-        raise SettingsError(f"injecting {settings.noise} noise needs a noise pool.")
     total = len(tests) + count
     if settings.placement == "periodic":
         where = np.arange(1, count + 1) * (settings.noise_every + 1) - 1
