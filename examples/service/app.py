@@ -62,7 +62,7 @@ def save() -> None:
 
 @asynccontextmanager
 async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-    """See that the file can be written, and save at the end."""
+    """Make sure that the file can be written, and save at the end."""
     save()
     yield
     save()
@@ -84,7 +84,7 @@ def images(content: Content, learn: bool = True) -> dict[str, Any]:
 
 @app.post("/feedback")
 def feedback(content: Content, noise: bool) -> dict[str, int]:
-    """Learn what a person says of an image."""
+    """Learn what a person says about an image."""
     detector.feedback(encode(encoder, Image.open(io.BytesIO(content))), [noise])
     return {"labelled": detector.labelled}
 
@@ -97,24 +97,24 @@ async def health() -> dict[str, Any]:
 
 @app.exception_handler(UnidentifiedImageError)
 async def unknown(*_: object) -> JSONResponse:
-    """Refuse what is no image."""
-    return JSONResponse({"error": "no picture of a known kind"}, 400)
+    """Refuse a body that is not an image."""
+    return JSONResponse({"error": "not a picture in a known format"}, 400)
 
 
 @app.exception_handler(HTTPException)
 async def refused(_: Request, error: HTTPException) -> JSONResponse:
-    """Refuse what holds no image, in one line."""
+    """Refuse a body of another kind, in one line."""
     return JSONResponse({"error": error.detail}, error.status_code)
 
 
 @app.exception_handler(RequestValidationError)
 async def misread(_: Request, error: RequestValidationError) -> JSONResponse:
-    """Refuse a wrong query, without giving it back."""
+    """Refuse a wrong query, without repeating it."""
     wrong = error.errors()[0]
     return JSONResponse({"error": f"{wrong['loc'][-1]}: {wrong['msg']}"}, 422)
 
 
 @app.exception_handler(ZsnttaError)
 async def unfit(_: Request, error: ZsnttaError) -> JSONResponse:
-    """Refuse what cannot be read whole, in one line."""
+    """Refuse an image that cannot be read completely, in one line."""
     return JSONResponse({"error": str(error)}, 400)

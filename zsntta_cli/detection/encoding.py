@@ -50,7 +50,7 @@ class Encoding:
         self.name = folder_name(self.choice)
         self.store = FeatureStore(encoder_folder(self.root, self.name) / STORE)
         if identity := self.store.identity:
-            # Of features that are kept, the encoder is told by its weights where these are at hand.
+            # Kept features are compared with the encoder's weights, if these are on this machine.
             request = {} if self.choice.folder else weights_request(self.choice)
             check_same(self.store.path, identity, {**identity, **request})
 

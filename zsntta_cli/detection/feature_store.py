@@ -44,7 +44,7 @@ _TYPES = {IMAGE: np.float16, TEXT: np.float32}  # of the features of a kind
 
 
 class Kept(NamedTuple):
-    """What a key has: bytes, of features mostly, and words."""
+    """The value of a key: bytes, mostly of features, and words."""
 
     value: bytes = b""
     words: str = ""

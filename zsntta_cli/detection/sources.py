@@ -40,7 +40,7 @@ _RAW = {
     ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw", ".x3f",
 }  # fmt: skip
 _READ = SUFFIXES | {".jfif", ".jpe", ".mpo", ".apng", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
-_PHOTOS = _READ | _RAW  # what calls itself a picture is a row, if only one that says why not
+_PHOTOS = _READ | _RAW  # a file with such a name has a row, if only one with an error
 
 
 @dataclass(eq=False)
@@ -49,7 +49,7 @@ class Photo:
 
     source: str  # what a row calls it
     read: Callable[[], bytes]  # OSError where it cannot be read
-    file: Path | None = None  # it lies in
+    file: Path | None = None  # that holds it
     member: str = ""  # its path within an archive
     features: NDArray[np.floating] | None = None  # (D,) raw
     content: bytes = b""  # SHA-256 of what was read
@@ -60,7 +60,7 @@ class Photo:
     def stamp(self) -> bytes:
         """What its file keeps while it is unchanged: path, size and times.
 
-        Nothing of what is no file, is not there, or was changed just now.
+        It is empty for what is not a file, is missing, or was changed just now.
         """
         try:
             at = os.stat(self.file or "")
@@ -217,7 +217,7 @@ def check_readable(name: str | Path) -> None:
 
 
 def _named(name: str) -> Photo:
-    """A file that a list or a pipe names; what is none has an error."""
+    """The image that a list or a pipe names; it has an error if it cannot be a file."""
     if "\0" in name:
         error = "it is not a path"
     elif "://" in name:

@@ -16,7 +16,7 @@ UNSURE: Final = "unsure"
 CLEAN: Final = "clean"
 ANSWERS: Final = (NOISE, UNSURE, CLEAN)  # in the order of suspicion
 WARM_UP, ADAPTED, JUDGED = "warm-up", "adapted", "judged"  # stages
-_DECIMALS = 12  # of one image's numbers: all that is beyond is of rounding
+_DECIMALS = 12  # of an image's numbers: what is beyond comes from rounding
 
 # How many to call noise in place of the method's own decision: a share below 1, a number, or either
 # as it is typed ("5%", "50").
@@ -29,7 +29,7 @@ class Verdicts:
     """What was decided on N images; docs/api.md explains the columns."""
 
     names: tuple[str, ...]  # (C,) the classes
-    class_index: NDArray[np.int32]  # (N,) the class, should the image be clean
+    class_index: NDArray[np.int32]  # (N,) the class, if the image is clean
     answer: NDArray[np.str_]  # (N,) noise by its own evidence; unsure by the other images alone
     score: NDArray[np.float64]  # (N,) higher = more noise; only scores of one stage compare
     threshold: NDArray[np.float64]  # (N,) noise or unsure iff the score is above it

@@ -21,7 +21,7 @@ _BINS = 15  # of equal width, each with its upper edge
 
 @dataclass(frozen=True)
 class Metric:
-    """What is known of a metric but its value."""
+    """A metric, without a value: its names, and where it is shown."""
 
     name: str
     head: str  # of its column
@@ -83,21 +83,21 @@ class Judged(NamedTuple):
     is_noise: Mask | None  # (T,) None: a score without a decision rule
     id_score: Numbers  # (T,) higher = more ID
     is_probability: bool = False  # whether the score is one: of being ID
-    class_probability: Numbers | None = None  # (T,) of the class, should it be ID
+    class_probability: Numbers | None = None  # (T,) of the class, if it is ID
 
 
 class ClassCounts(NamedTuple):
-    """Counts of samples by true class: C classes, and behind them the OOD samples."""
+    """Counts of samples by true class: of C classes, and last of the OOD samples."""
 
     images: Counts  # (C + 1,)
     right: Counts  # (C + 1,) classified right, whatever is called noise
     noise: Counts | None  # (C + 1,) called noise; None: a score without a decision rule
-    confused_with: Counts  # (C + 1,) the other class that most were taken for; -1: none were
+    confused_with: Counts  # (C + 1,) the other class that most were taken for; -1 if none were
     confused: Counts  # (C + 1,) those that were taken for it
 
 
 def class_counts(samples: Judged, classes: int) -> ClassCounts:
-    """What became of the samples of each of C classes; of equal confusions the first class's."""
+    """Count what became of the samples of C classes; of equal confusions the first one counts."""
     rows, noise = samples.labels.astype(np.int64) % (classes + 1), samples.is_noise  # -1: the last
     cells, size = rows * classes + samples.class_index, (classes + 1, classes)
     taken_for = np.bincount(cells, minlength=(classes + 1) * classes).reshape(size)

@@ -77,7 +77,7 @@ class Classes(TypedDict):
     """Counts by class: images, how many were classified correctly and how many called noise.
 
     `noise` is missing for a method that does not decide. `confused_with` is the index of the class
-    for which most of the wrongly classified images were taken; -1 if there are none.
+    that most of the wrongly classified images were taken for; -1 if there are none.
     """
 
     names: Annotated[list[str], MinLen(1), MaxLen(MOST_CLASSES)]

@@ -37,9 +37,9 @@ _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class Made(NamedTuple):
-    """What a method made of a stream, and on what."""
+    """The result of a method on a stream, and what it took."""
 
-    decisions: Decisions  # on all items, injected ones too, or on those before a Ctrl-C
+    decisions: Decisions  # on all items, including injected ones, or on those before a Ctrl-C
     seconds: float
     columns: Mapping[str, NDArray[Any]] = {}  # what else a live method's items have
     device: str = "cpu"

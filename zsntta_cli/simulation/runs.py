@@ -158,7 +158,9 @@ def build_run(
     family = chosen.imagenet if name.family == IMAGENET else {}
     of_set = _OFFICIAL_OF_SETS.get(name.base, {}) if preset == "official" else {}
     flat = {**chosen.defaults, **family, **preset_values(preset, method), **of_set, **values}
-    settings = {name: _made(*group, flat) for name, group in _groups(method).items()}
+    settings = {}
+    for kind, group in _groups(method).items():
+        settings[kind] = _made(*group, flat)
     ood_set = ood_set if settings["stream"].ratio else None  # a clean stream has none
     return RunSettings(method, encoder, id_set, ood_set, prompt, **settings, preset=preset)
 

@@ -72,7 +72,7 @@ class Simulator:
     def _decide_live(
         self, sources: Sources, stream: Stream, data: StreamData, analyse: bool
     ) -> Made:
-        """What a live method makes of a stream, or what its kept answers do where all are there."""
+        """The decisions of a live method, from its kept answers if they are complete."""
         # Only for live methods: it imports their settings.
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, tuned_stream
 
@@ -96,7 +96,7 @@ class Simulator:
 
     @cached_property
     def _session(self) -> "LiveSession":
-        """What makes live runs; it imports torch."""
+        """The session that makes live runs, which imports torch."""
         from zsntta_cli.encoders.clip import wait_passively
 
         wait_passively()
@@ -108,7 +108,7 @@ class Simulator:
     def _score_file(self, encoder: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         of_id, source = self._library.read(encoder, id_set), self._library.read(encoder, name)
         text, scale = of_id.texts[prompt].features, float(of_id.model(prompt)["logit_scale"])
-        # Of few classes most of the time goes to what no second BLAS thread helps in.
+        # With few classes most of the time goes to work that no second BLAS thread speeds up.
         threads = 1 if text.size <= _FEW else None
         with np.errstate(all="ignore"), threadpool_limits(threads, user_api="blas"):
             scores = zero_shot(source.image_features, text, scale)

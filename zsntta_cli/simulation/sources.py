@@ -121,7 +121,7 @@ class Sources:
 
 
 class Library:
-    """The feature files in one folder, each of which is read once."""
+    """The feature files of a folder; each is read once."""
 
     def __init__(self, root: Path, rows: bool = True) -> None:
         """Without `rows`, only descriptions are read, and not checked against the rows.
@@ -259,8 +259,8 @@ def _check_fits(run: RunSettings, id_set: Features) -> None:
         raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
     if run.prompt == PHOTOS and (method.live or method.needs):
         raise SettingsError(
-            f"{name} needs class names or words, but the prompt 'photos' stands for classes made "
-            f"from photos: omit one of them."
+            f"{name} needs class names or words, but classes of the prompt 'photos' are made from "
+            f"photos: omit one of the two."
         )
     is_match = run.threshold.score == MATCH
     if method.decides and len(id_set.class_names) == 1 and not is_match:
@@ -295,7 +295,7 @@ def _read_no_text(path: str, shape: tuple[int, int]) -> NDArray[np.float32]:
         )
     try:
         open_regular(Path(path)).close()
-        features = np.lib.format.open_memmap(path, mode="r")  # of what is declared, none is taken
+        features = np.lib.format.open_memmap(path, mode="r")  # a declared shape takes no memory
     except Exception as error:  # a damaged header makes NumPy raise nearly anything
         raise StoreError(
             f"cannot read the 'no' text features {path} ({first_line(error)}): expected .npy with "

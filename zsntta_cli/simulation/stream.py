@@ -29,9 +29,9 @@ from zsntta_cli.settings import (
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
 
 ID, OOD, NOISE = 0, 1, 2  # kinds of items
-_BYTES = 100  # of memory that an item takes at least, with what is decided on it
+_BYTES = 100  # that an item takes in memory at least, with its decision
 _CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
-_SLOT = 128  # ID samples for which there is a slot at most: StatA's online batches
+_SLOT = 128  # ID samples to a slot, or more: StatA's online batches
 
 Items = NDArray[np.integer]
 

@@ -26,7 +26,7 @@ _TUNED_ON = {"gt": (ID,), "normal": (ID, OOD), "all": (ID, OOD, NOISE)}  # kinds
 
 
 def tuned_stream(sources: Sources, stream: Stream, data: StreamData) -> TunedStream | None:
-    """A stream with the answers that are kept; None where there are none to keep."""
+    """A stream with the answers that are kept; None for a run whose answers are not kept."""
     if (files := _answer_files(sources)) is None:
         return None
     run, clean, rows = sources.run, truly_clean(sources, stream), sources.rows(stream)
@@ -34,7 +34,7 @@ def tuned_stream(sources: Sources, stream: Stream, data: StreamData) -> TunedStr
 
 
 def _answer_files(sources: Sources) -> dict[int, AnswerFile] | None:
-    """Where the answers for the images of a stream are kept, by the kind of the images.
+    """The files of the answers for the images of a stream, by the kind of the images.
 
     They depend on all that is asked here, and on the features of the images. The digest of the ID
     set's text features covers the class names, and how the features are read.
