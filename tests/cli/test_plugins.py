@@ -113,12 +113,12 @@ BROKEN = {
     "raise SystemExit(3)\n": "broken.py, line 1: SystemExit: 3.",
     "from zsntta_cli.cli import main\nmain()\n": "broken.py runs zsntta while it is loaded",
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "write class NAME(Method).",
-    f"{CLASS}    Settings = dict\n": "Own.Settings is not a subclass of MethodSettings",
+    f"{CLASS}    Settings = dict\nMETHODS['x'] = Own\n": "Own.Settings has no settings: write ",
     f"{CLASS}    class Settings(Method.Settings):\n        a: int\nMETHODS['x'] = Own\n": "'x': "
     "Own.Settings.a has no default",
     f"{CLASS}    needs = 'words'\nMETHODS['x'] = Own\n": "Own needs words: add words: str = ",
     f"{CLASS}    pass\nclass Set(Method.Settings):\n    a: int = 1\nOwn.Settings = Set\n"
-    "METHODS['own'] = Own\n": "Own.Settings is not a dataclass",
+    "METHODS['own'] = Own\n": "Own.Settings has no settings: write ",
     OWN_SCRIPT.replace('"own"', '"adand"'): "'adand', but that name is taken",
     f"{PUSH}3\nMETHODS['zs-clp'] = Own\n": "zs-clp returns a int, must return Decisions",
     f"{PUSH}{{}}['no such key']\nMETHODS['zs-clp'] = Own\n": "broken.py, line 3: KeyError: 'no",

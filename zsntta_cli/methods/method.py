@@ -12,7 +12,6 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings.options import Range, Settings, option
 
 if TYPE_CHECKING:
@@ -78,9 +77,6 @@ class _Described:
     def __init_subclass__(cls) -> None:
         """Make its Settings a frozen dataclass, with those that it inherits from."""
         super().__init_subclass__()
-        if not (isinstance(cls.Settings, type) and issubclass(cls.Settings, MethodSettings)):
-            wrong = f"{cls.__name__}.Settings is not a subclass of MethodSettings"
-            raise SettingsError(f"{wrong}: write class Settings(MethodSettings).")
         cls.is_own = not cls.__module__.startswith("zsntta_cli.")
         for kind in reversed(cls.Settings.__mro__):
             if issubclass(kind, MethodSettings) and "__dataclass_fields__" not in vars(kind):
@@ -276,8 +272,9 @@ def fault(line: object, kind: type[_Described]) -> str:
     what = getattr(line, "__name__", type(line).__name__)
     if not (isinstance(line, type) and issubclass(line, kind)):
         return f"{what} is not a {kind.__name__}: write class NAME({kind.__name__})"
-    if "__dataclass_fields__" not in vars(line.Settings):
-        return f"{what}.Settings is not a dataclass: write it in the class {what}"
+    options = line.Settings
+    if not (issubclass(options, MethodSettings) and "__dataclass_fields__" in vars(options)):
+        return f"{what}.Settings has no settings: write class Settings(MethodSettings) in {what}"
     for name, setting in line.fields().items():
         if setting.default is MISSING and setting.default_factory is MISSING:
             return f"{what}.Settings.{name} has no default: write {name}: TYPE = DEFAULT"

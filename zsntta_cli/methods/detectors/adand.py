@@ -38,7 +38,7 @@ class AdaND(Method):
         # Sec. 4.1
         reevaluate: bool = option(True, "Decide on the items that trigger an update only after it.")
         # As in the released code; at batch size 1 the first item is then in no step.
-        late_start: bool = option(False, "Begin stage 2 an item later, or a batch.")
+        late_start: bool = option(False, "Begin stage 2 one item, or one batch, later.")
         # appendix
         pseudo_labels: str = choice(
             "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.", "frozen", "detector"

@@ -17,8 +17,7 @@ than any text does:
 
 An image is flagged iff e < level or s > tau. It is decided by itself and by what was learned before
 its block, so items may come one by one. Items are learned in blocks because thresholds are
-quantiles of the ring, which has to be sorted. The views of an item in the ring are those by which
-it was decided.
+quantiles of the ring, where an item keeps the views that decided it.
 """
 
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ class Cull(Method):
 
     class Settings(MethodSettings):
         warm_up_by = "cull-first"
-        cull_first: int = _two(64, "Size of the first block, which ZS-CLIP decides; minimum size.")
+        cull_first: int = _two(64, "Size of the first block, decided by ZS-CLIP; minimum size.")
         cull_ring: int = _two(1024, "M: number of last items that determine the thresholds.")
         cull_low: float | None = _level(
             "Level in nats: an image with less evidence is noise (OpenAI's ViT: 2; others: none)."

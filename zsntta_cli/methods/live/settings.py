@@ -68,10 +68,10 @@ class SoTTA(ByProbability):
         # appendix
         confidence: float = share(0.5, "Minimum ID score of a sample that enters the memory.")
         update_every: int = count(64, "L: number of items in a step, the length of the queue.")
-        # Of an encoder pass: it changes the time but no decision; none: all items of a step.
-        batch_size: int | None = count(None, AT_ONCE)
+        # It changes the time but no decision.
+        batch_size: int | None = count(None, "Number of images in a pass; none means a step's.")
         # As the released code does.
-        late_start: bool = option(False, "Take each step an item later.")
+        late_start: bool = option(False, "Take each step one item later.")
         learning_rate: float = positive(1e-4, _RATE)  # Adam
         weight_decay: float = amount(5e-4, "Weight decay of Adam.")
         rho: float = amount(0.05, "Radius of the sharpness-aware step.")

@@ -5,9 +5,7 @@ model is confident; the memory is balanced by predicted class (high-confidence u
 sampling). Every 64 items one entropy-sharpness step (sharpness-aware minimisation, arXiv
 2010.01412) on the whole memory changes all but the last normalisation layers of the image tower. In
 that step all BatchNorms use the statistics of the memory and update their running statistics, which
-decide on items.
-
-Time is saved, because text features are constants, and the items between two steps take one pass.
+decide on items. The items between two steps take one pass.
 """
 
 import random

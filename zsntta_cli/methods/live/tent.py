@@ -4,9 +4,8 @@ A batch is classified, ZS-CLIP's rule (Eq. 1) calls some of its samples noise, a
 mean entropy of the other samples changes the scales and shifts of the image tower's normalisation
 layers for all later batches.
 
-Text features are constants, so a batch takes one pass of the image tower. BatchNorm uses the
-statistics of the whole batch, including samples that do not pass. At batch size 1 these are the
-statistics of one image, of H*W values for each channel.
+BatchNorm uses the statistics of the whole batch, including samples that do not pass. At batch size
+1 these are the statistics of one image, of H*W values for each channel.
 
 AdaND is plug-and-play (appendix): from its N-th step on, the samples that its detector calls clean
 update Tent, and a setting chooses the detector's features. With the `frozen` ones it decides as

@@ -4,18 +4,15 @@ Each sample that passes the filter gets augmented views. One step on the entropy
 probability of the most confident views tunes the embeddings of the words before the class name. The
 sample is classified by the tuned prompt, and the prompt is reset.
 
-A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it ("A
-Simple Data Processing Method to Improve Robustness and Uncertainty", arXiv 1912.02781): three
-chains of one to three random operations. Every random choice comes from one generator for each
-item, so the views do not depend on the method, the pipeline or the threads. It is seeded by the
-image's set and name, so that an image has the same views in every stream, or by the stream's seed
-and the item's place.
+A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it (arXiv
+1912.02781): three chains of one to three random operations. Each item has its own generator, so the
+views do not depend on the method, the pipeline or the threads. It is seeded by the image's set and
+name, so that an image has the same views in every stream, or by the stream's seed and the item's
+place.
 
-Time is saved in several ways. The filter uses the frozen model with the initial prompt, which is in
-the cache, so a sample that does not pass costs nothing. View 0, the image itself, is in the cache
-too. The other views are encoded once, without gradients. Gradients flow through prompts that are
-cut to the longest. If views are drawn for each image, the prompt is tuned on it once, and the
-answer serves every stream (tuned.py).
+To save time, the filter and view 0, the image itself, use cached features, so a sample that does
+not pass costs nothing. The other views are encoded once, without gradients. If views are drawn for
+each image, the prompt is tuned on it once, and the answer serves every stream (tuned.py).
 """
 
 import math

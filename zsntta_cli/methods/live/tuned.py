@@ -1,10 +1,10 @@
 """TPT on a stream: the items on which the prompt is tuned, and the answers for them. No torch.
 
 The prompt is reset before each sample, so an answer depends on the image, the class names, the
-prompt and TPT's own settings, and never on a stream. The stream determines, by the filter, on which
-of its items the prompt is tuned. Answers are kept beside the features of the images, in
-`features/ENCODER/SET.DIGEST.tpt`, where the digest is that of all that they depend on, and serve
-all streams. The file is a .npz archive, and zip's checksums tell whether it is damaged.
+prompt and TPT's own settings; the stream only determines, by the filter, on which items the prompt
+is tuned. Answers are kept beside the features of the images, in `features/ENCODER/SET.DIGEST.tpt`,
+and serve all streams; the digest is that of all that they depend on. The file is a .npz archive,
+and zip's checksums tell whether it is damaged.
 """
 
 import contextlib
