@@ -145,7 +145,7 @@ METHODS = _Table({
 
 
 def _list_classifiers() -> None:
-    """Let each classifier of an own script stand behind ZS-CLIP under its own name."""
+    """Let each classifier of an own script follow ZS-CLIP under its own name."""
     for name in CLASSIFIERS:
         METHODS.data.setdefault(name, f"zs-clip+{name}")
 

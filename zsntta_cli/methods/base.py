@@ -33,7 +33,7 @@ class MoreText:
     more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, if there are several
     more_names: Features | None = None  # (C, D) class names in the words' prompt
     generic: Features | None = None  # (D,) the encoder's generic text, norm below 1
-    # Whether the encoder's logits stand as far above those of any text as OpenAI's do.
+    # Whether the encoder's level is known, below which an image is noise by itself.
     is_level_known: bool = False
 
     @cached_property
@@ -63,7 +63,7 @@ class StreamData(MoreText):
         cls, image_features: NDArray[np.floating], text_features: Features, logit_scale: float,
         injected: Mask | None = None, **more: Any,
     ) -> "StreamData":  # fmt: skip
-        """A stream whose items are scored now; none of them is injected unless it is said."""
+        """A stream whose items are scored now; by default none of them is injected."""
         scores = zero_shot(image_features, text_features, logit_scale)
         injected = np.zeros(len(image_features), bool) if injected is None else injected
         return cls(image_features, text_features, logit_scale, scores, injected, **more)

@@ -96,9 +96,9 @@ class _Described:
 class Method(_Described):
     """A method of noisy test-time adaptation: it says which items are noise, and names the others.
 
-    What it has learned is its attributes, so it can be pickled and deep-copied. The pieces in which
-    a stream is pushed do not change its decisions; with a batch size above 1 all pieces except the
-    last one are whole batches.
+    All that it has learned is in its attributes, so that it can be pickled and copied. Its decisions
+    do not depend on the pieces in which a stream is pushed; with a batch size above 1 all pieces
+    but the last one are whole batches.
     """
 
     live: ClassVar[bool] = False  # it encodes images, and may change the encoder
@@ -223,7 +223,7 @@ class Behind(Method):
 
     @property
     def adapted(self) -> bool:
-        """The detector's."""
+        """Whether the detector's own rule decides."""
         return self.detector.adapted
 
 

@@ -28,13 +28,13 @@ class Columns:
     """A dataclass whose fields are arrays with a row for each item, or None."""
 
     def part(self, rows: slice | NDArray[np.integer]) -> Self:
-        """Those of some of the items."""
+        """The columns of some of the items."""
         columns = vars(self).items()
         return replace(self, **{n: None if c is None else c[rows] for n, c in columns})
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Those of consecutive parts of a stream, in order."""
+        """The columns of consecutive parts of a stream, in order."""
         columns = dict(vars(parts[0]))
         for name, first in columns.items():
             if first is not None:

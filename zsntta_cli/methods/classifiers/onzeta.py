@@ -1,7 +1,7 @@
 """OnZeta, "Online Zero-Shot Classification with CLIP", ECCV 2024, arXiv 2408.13320.
 
-Two corrections of the frozen model are learned online: weights ρ of the classes, by which each gets
-at least α / C of the items, and visual proxies w, which start as the texts and move towards the
+Two corrections of the frozen model are learned online: class weights ρ, which give each class at
+least α / C of the items, and visual proxies w, which start as the texts and move towards the
 images. A sample is classified by what was learned before it; then it is learned.
 
 The paper's weight of the proxies, β √(i / n), needs the length n of the stream. Here it reaches β

@@ -38,7 +38,7 @@ class Cache:
 
     def __init__(self, shots: int, alpha: float, beta: float) -> None:
         self.shots, self.alpha, self.beta = shots, alpha, beta
-        # By class: (entropy, key, value, number of the item from which on it counts), by entropy.
+        # By class: (entropy, key, value, number of the first item that it counts for), sorted.
         self.held: dict[int, list[tuple[float, Features, Mask, int]]] = {}
         self.seen = 0  # items of blocks in which a sample entered
 

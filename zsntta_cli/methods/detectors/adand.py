@@ -75,7 +75,7 @@ class AdaND(Method):
         # Q in pieces: raw features (B, D), scores v by the detector at their time, pseudo-labels
         # of ZS-CLIP, and which items are injected.
         self.queue: list[tuple[Features, Floats, Mask, Mask]] = []
-        self.room = self.options.queue_items  # for so many more items
+        self.room = self.options.queue_items  # items that still fit
 
     @property
     def adapted(self) -> bool:

@@ -34,13 +34,13 @@ from zsntta_cli.settings.options import Range, amount, option, positive, share
 # These cost time and no accuracy.
 _BLOCK = 256  # largest number of items of a block; a block is an eighth of the items so far
 _GROWTH = 8
-_ALL, _EVERY = 1024, 8  # after so many items the deviation of logits is of one item in eight
+_ALL, _EVERY = 1024, 8  # after 1,024 items, one item in eight updates the deviation of logits
 _GAUSSIAN, _UNIFORM = 2 / np.pi, 3 / 4  # Otsu's share of the variance of two distributions
 _MAD = 1.4826  # standard deviation of a Gaussian over its median absolute deviation
 _LOW = 2.0  # nats: the level of encoders whose level is known
 _APART = 30.0  # logits that two classes must differ by, for their mean to stand for any text
 _KEEPS = np.array([[0.5], [0.9], [0.98]])  # of a window's shares from item to item: 2, 10, 50 items
-_BEFORE = 512  # items before the last M, from which on shares are followed: 0.98 ** 512 is 3e-5
+_BEFORE = 512  # items before the last M that move the shares, too: 0.98 ** 512 is 3e-5
 _two = partial(option, within=Range(least=2))
 _level = partial(option, None, within=Range(least=-1000, most=1000))  # beyond any logits
 
@@ -58,7 +58,7 @@ def any_text(data: StreamData) -> Features | None:
 
 @dataclass(frozen=True)
 class Items(Columns):
-    """B images as the detector sees them; logits are less the generic text's in equation 6."""
+    """B images as the detector sees them; in equation 6 logits are minus the generic text's."""
 
     features: Features  # (B, D) unit norm (a zero feature stays zero)
     doubt: Floats  # (B, 3) u = 1 - MCM, h = entropy / log C, g = minus the largest logit
@@ -115,12 +115,12 @@ class Cull(Method):
         """Start before the first item; of the stream only the texts matter."""
         self.text, self.scale = data.text_features, data.logit_scale
         (classes, dim), o = self.text.shape, self.options
-        # Equation 6, which is left out without a level or a text that stands for any.
+        # Equation 6 is omitted without a level, or without a text that stands for any text.
         low = o.cull_low if o.cull_low is not None else _LOW if data.is_level_known else np.nan
         self.any_text = None if np.isnan(low) else any_text(data)
         self.low = np.nan if self.any_text is None else low
         self.high = max(self.low, self.low + 1 if o.cull_high is None else o.cull_high)
-        # The generic text, of which all logits are less.
+        # The generic text, whose logit is subtracted from all others.
         self.generic = None if self.any_text is None else data.generic
         # What was learned: D + C + M numbers.
         self.seen, self.logits_seen = 0, 0
@@ -192,7 +192,7 @@ class Cull(Method):
         if self.adapted:
             score = np.vecdot(self._views(items) - self.mean, self.weights)
             tau = of_rule = np.full(len(score), self.tau)
-        score = np.fmax(score, tau + (self.level - items.evidence))  # equation 6 may be left out
+        score = np.fmax(score, tau + (self.level - items.evidence))  # without equation 6 it is nan
         flagged, below = score > tau, items.evidence < self.level
         named = self.order.name(self._logits_of(items), items.top_classes, ~flagged & learn)
         return Decisions(
@@ -373,7 +373,7 @@ class Order:
 
 
 def errors_in_order(classes: Classes) -> float:
-    """The standard errors by which neighbours of n items share a class more often than by chance.
+    """By how many standard errors neighbours share a class more often than by chance.
 
     Roots (Freeman and Tukey) serve if few are expected; with few classes the error is smaller.
     """

@@ -21,7 +21,7 @@ from zsntta_cli.settings.options import Range, count, option
 
 
 class OODD(Method):
-    """OODD, arXiv 2503.10468: items are compared with a dictionary of those of lowest ID score."""
+    """OODD, arXiv 2503.10468: items are compared with those of the lowest ID scores so far."""
 
     class Settings(MethodSettings):
         batch_size: int = count(1, AT_ONCE)
@@ -38,7 +38,7 @@ class OODD(Method):
         count, dim = self.options.oodd_items, data.image_features.shape[1]
         self.keys = np.zeros((count, dim), np.float32)  # unit norm
         self.u = np.zeros(count)  # noise scores of the entries
-        self.order = np.zeros(count, np.int64)  # in which they arrived
+        self.order = np.zeros(count, np.int64)  # of arrival
         self.filled, self.seen = 0, 0  # entries, and all items that were offered
 
     def scores(self, items: StreamData, learn: bool) -> Floats:

@@ -140,7 +140,7 @@ def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.
     statistics of all its BatchNorms, not only of those layers.
 
     Raises:
-        EncoderError: the weights are in half precision, in which small steps vanish.
+        EncoderError: the weights are in half precision, where small steps vanish.
     """
     precision = encoder.identity["precision"]
     if precision not in (FP32, AMP):

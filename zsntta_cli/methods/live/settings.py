@@ -1,7 +1,7 @@
 """The settings and the facts of each live method.
 
-Their equations stand in the other files here, which import torch: a plan, a table of results and a
-help page need the settings and the facts alone.
+Their equations are in the other files here, which import torch. A plan, a table of results and a
+help page need only settings and facts.
 """
 
 from dataclasses import dataclass

@@ -98,7 +98,7 @@ def _frozen(tent: EntropySteps, detector: AdaND) -> Generator[Decisions]:
 
 
 def _shared(tent: EntropySteps, detector: AdaND) -> Generator[Decisions]:
-    """Decide by the features of Tent's encoder, from which the detector also learns."""
+    """Decide by the features of Tent's encoder; the detector learns from them, too."""
     data, batches, warm_up = tent.data, tent.batches, detector.options.warm_up
     # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
     mixes = live.batch_norms(data.encoder.model.visual)

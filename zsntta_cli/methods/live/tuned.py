@@ -84,7 +84,7 @@ class TunedStream:
         files: Sequence[AnswerFile] = (),
         rows: Items | None = None,
     ) -> None:
-        """Item t is image `rows[t]` (T,) of those of all files, one below the other.
+        """Item t is image `rows[t]` (T,) among the images of all files, file after file.
 
         Without files each item has its own answer, and none is known.
         """

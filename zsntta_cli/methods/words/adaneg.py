@@ -90,7 +90,7 @@ class AdaNeg(NegLabel):
     def _enter(self, row: int, entropy: float, image: Features) -> bool:
         """Offer an image (D,) to a text; say whether it entered and changed the text's proxy.
 
-        Where there is no place it replaces one of higher entropy.
+        If the row is full, it replaces the image of highest entropy, if that is higher.
         """
         place = int(self.entropies[row].argmax())
         if entropy >= self.entropies[row, place]:

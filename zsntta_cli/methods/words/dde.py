@@ -1,9 +1,9 @@
 """DDE, "Dual Distribution Estimation", ECCV 2026, arXiv 2606.25758: noise by words, and classes.
 
 Noise: an image's activation of a word is the word's part of the softmax over names and words. Two
-caches keep those of the last images that are surely ID and surely noise. The words with the largest
-difference of mean activations, noise minus ID, stand beside the names; their share of the softmax
-is the noise score. A batch chooses words, the shares tell which of its items are sure, these move
+caches keep the activations by the last images that are surely ID and surely noise. The words with
+the largest difference of means, noise minus ID, join the names; their share of the softmax is the
+noise score. A batch chooses words, the shares tell which of its items are sure, these move
 both means a little, and the batch chooses words again and is scored.
 
 Classes: the logits are the frozen model's, plus the log densities of Gaussians learned from each

@@ -78,7 +78,7 @@ def logit_blocks(
 
 
 def activations(logits: Features, classes: int, copies: int = 1) -> Features:
-    """The activations (B, M) by logits (B, C + M), with so many copies of each word."""
+    """The activations (B, M) by logits (B, C + M), with some copies of each word."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     names, words = powers[:, :classes], powers[:, classes:]
     return np.asarray(words / (names.sum(axis=1) + copies * words.sum(axis=1))[:, None])
