@@ -96,9 +96,9 @@ class _Described:
 class Method(_Described):
     """A method of noisy test-time adaptation: it says which items are noise, and names the others.
 
-    All that it has learned is in its attributes, so that it can be pickled and copied. Its decisions
-    do not depend on the pieces in which a stream is pushed; with a batch size above 1 all pieces
-    but the last one are whole batches.
+    All that it has learned is in its attributes, so it can be pickled and copied. Its decisions do
+    not depend on the pieces in which a stream is pushed; with a batch size above 1 all pieces but
+    the last one are whole batches.
     """
 
     live: ClassVar[bool] = False  # it encodes images, and may change the encoder
