@@ -3,14 +3,16 @@
 import hashlib
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 from feature_files import LABELS, PET_IDS, PETS, TEXTS, UNIT, write_pets
-from made import refused
+from made import TINY, refused
 
 from zsntta_cli.cache import store
+from zsntta_cli.cache.parts import part_path
 from zsntta_cli.cache.store import Text, problems
 from zsntta_cli.errors import StoreError
 from zsntta_cli.simulation.runs import build_run
@@ -89,28 +91,48 @@ def test_a_truncated_file(path, keep):
         store.read(path)
 
 
-def test_a_missing_and_a_foreign_file_and_one_of_another_format(tmp_path, path):
-    foreign = tmp_path / "foreign.h5"
-    with refused("no features at"):
-        store.read(foreign)
-    with h5py.File(foreign, "w") as file:
+def test_a_foreign_file_and_one_of_another_format(tmp_path, path):
+    with h5py.File(tmp_path / "foreign.h5", "w") as file:
         file["data"] = np.zeros(3)
-    with refused("it has no attribute 'format'"):
-        store.read(foreign)
     with h5py.File(path, "r+") as file:
         file.attrs["format"] = 2
-    with refused("its format is 2, must be 1", error=StoreError):
-        store.read(path)
-    assert "its format is 2" in problems(path)[0]
+    for wrong, part in ((tmp_path / "foreign.h5", "'format'"), (path, "its format is 2")):
+        with refused(part, error=StoreError):
+            store.read(wrong)
+        assert part in problems(wrong)[0]
 
 
-@pytest.mark.parametrize("name", ["image_features", "labels", "text_features"])
+@pytest.mark.parametrize("name", ["labels", "text_features"])
 def test_changed_content_is_noticed(path, name):
     with h5py.File(path, "r+") as file:
         data = next(iter(file["text"].values()))[name] if name == "text_features" else file[name]
         data[0] = 1 - data[0]
     with refused("match"):
         store.read(path)
+
+
+WHOLE_READERS = (
+    "cache verify shapes", "cache show shapes", "cache export shapes", "cache join parted",
+    "cache split shapes --id-classes 6", "cache push us/ours shapes", "detect --cached shapes",
+    "simulate --method zs-clip --id shapes --ratio 0", "extract --dataset shapes --limit 300",
+)  # fmt: skip
+
+
+def test_features_changed_by_one_bit_are_refused_by_whatever_reads_them_whole(cached):
+    path = Path("features/tiny/shapes.h5")
+    content, row = bytearray(path.read_bytes()), store.read(path).image_features[7]
+    content[content.index(row.tobytes())] ^= 1
+    path.write_bytes(content)
+    part = part_path(path.with_stem("parted"), 1, 1)
+    part.parent.mkdir()
+    part.write_bytes(content)
+    before = {*Path().rglob("*")}
+    for line in WHOLE_READERS:
+        of_encoder = ("--encoder", "tiny") if line.startswith("cache") else TINY
+        result = cached(*line.split(), *of_encoder)
+        assert result.exit_code == 1, line
+        assert "its content does not match its digest" in result.output, line
+    assert {*Path().rglob("*")} - before <= {*Path().rglob("*.lock")}
 
 
 def with_value(index, value, dtype=np.float16):
@@ -120,7 +142,7 @@ def with_value(index, value, dtype=np.float16):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "part"),
     [({"encoder": {"logit_scale": scale}}, "its logit scale is")
      for scale in (None, 0, True, float("nan"), 1e300, "100", [1])]
     + [({"blocks": with_value(3, 0)}, "1 features are zero (the first in row 3)"),
@@ -140,20 +162,20 @@ def with_value(index, value, dtype=np.float16):
        ({"labels": np.array([0, 1, 2, -1, 0, 0], np.int32)}, "has the label 2, must be below 2"),
        ({"labels": np.full(6, -2, np.int32)}, "has the label -2")],
 )  # fmt: skip
-def test_what_verify_refuses_is_not_read(path, changes, said):
+def test_what_verify_refuses_is_not_read(path, changes, part):
     write_pets(path, **changes)
-    with refused(said, error=StoreError):
+    with refused(part, error=StoreError):
         store.read(path)
-    assert said in " ".join(problems(path))
+    assert part in " ".join(problems(path))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_no_numbers_give_none(tmp_path, value):
-    """Neither a number nor a warning: reading them looks at no value, their scores tell."""
+def test_features_that_are_not_finite_are_refused_by_a_run_and_by_verify(tmp_path, value):
+    """Reading them looks at no value: their scores do."""
     path = tmp_path / "features" / "made" / "pets.h5"
     write_pets(path, blocks=with_value((5, 3), value), labels=np.zeros(6, np.int32))
     run = build_run("adand", "made", "pets", None, "a {}.", ratio=0, noise="none")
-    with refused("1 features are not finite (the first in row 5", error=StoreError):
+    with refused("not finite (the first in row 5", error=StoreError):
         Simulator(tmp_path / "features").run(run)
     assert "not finite" in " ".join(problems(path))
 

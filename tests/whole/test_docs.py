@@ -49,13 +49,9 @@ STAND_INS = {
     "places": "textures", "texture": "textures", "ninco": "other-shapes",
 }  # fmt: skip
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
-OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, mv, and of scripts in docs, tools/ and benchmarks/
-    "--index-url", "--torch-backend", "--strict", "--steps", "--work", "--judge",
-    "--loss", "--folder", "--seeds",
-    "--decode", "--rounds", "--files",
-    "--data-binary", "--draws", "--images", "--passes",
-    "--far", "--near", "--low", "--lists", "--uneven", "--online", "--items",
-    "--array", "--gres", "--time", "--no-deps", "--backup", "--runs",
+OTHERS_OPTIONS = {  # of pip, sbatch, curl, mv and benchmarks/
+    "--array", "--backup", "--data-binary", "--draws", "--far", "--gres", "--low", "--near",
+    "--no-deps", "--rounds", "--runs", "--time",
 }  # fmt: skip
 
 
@@ -153,9 +149,7 @@ def fitted(words, on_built_in):
     if words[0] == "extract":
         most = min(int(words[words.index("--limit") + 1]), 300) if "--limit" in words else 300
         words = set_to(words, "--limit", str(most))
-        words += (
-            ["--noise-count", "40"] if "--noise" in words and "--noise-count" not in words else []
-        )
+        words = set_to(words, "--noise-count", "40") if "--noise" in words else words
     parts = {part for word in words for part in word.split(",")}
     if words[0] == "simulate" and {*LIVE} & parts:
         words = set_to(words, "--limit", "48")
@@ -166,12 +160,12 @@ def fitted(words, on_built_in):
 
 def without_id_sets(words):
     """Leave out the ID sets that are not built in: the default is."""
-    foreign = [
-        i
-        for i, word in enumerate(words)
-        if word == "--id" and words[i + 1].split(":")[0] in CATALOGUE and words[i + 1] != "shapes"
-    ]
-    return [word for i, word in enumerate(words) if i not in foreign and i - 1 not in foreign]
+    while "--id" in words[:-1]:
+        at = words.index("--id")
+        if words[at + 1].split(":")[0] not in CATALOGUE or words[at + 1] == "shapes":
+            break
+        words = words[:at] + words[at + 2 :]
+    return words
 
 
 def set_to(words, option, value):

@@ -58,38 +58,44 @@ def split(path: Path, wanted: str, seed: int, name: str | None = None) -> Iterat
         SettingsError, DatasetError: the classes cannot be chosen.
     """
     whole, ids = store.read(path), np.array(store.read_sample_ids(path), dtype=object)
-    if not whole.class_names:
-        raise StoreError(f"'{whole.name}' has no class labels by which to split it.")
+    if not whole.class_names or not len(whole):
+        raise StoreError(
+            f"'{whole.name}' has no images with class labels: choose a set that zsntta cache list "
+            f"shows with classes."
+        )
     if unlabelled := int((whole.labels < 0).sum()):
         raise StoreError(
             f"'{whole.name}' has {counted(unlabelled, 'image')} without a label: extract or import "
             f"the set without them."
         )
     chosen = chosen_classes(wanted, whole.class_names, seed)
-    name = name or f"{path.stem}-{f'{wanted}-s{seed}' if wanted.isdecimal() else Path(wanted).stem}"
-    before = whole.source.get("split", {})  # the set may be one of a split itself
-    of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
-    for end, classes in (("id", chosen), ("ood", rest)):
-        rows, texts = np.isin(whole.labels, classes), dict[str, store.Text]()
-        for template, text in whole.texts.items() if end == "id" else ():
-            texts[template] = replace(text, features=text.features[classes])
-        generic = (whole.generic, whole.generic_source) if end == "id" else (None, "")
-        part = replace(
-            whole, name=f"{name}-{end}",
+    name = name or f"{path.stem}-{f'{wanted}-s{seed}' if wanted.isdecimal() else Path(wanted).stem}"
+    before = whole.source.get("split")  # the set may be half of a split itself
+    of = {"of": before["of"], "from": before} if before else {"of": whole.name}
+    without_texts = replace(whole, texts={}, generic=None, generic_source="")
+    for end, classes, half in (("id", chosen, whole), ("ood", rest, without_texts)):
+        rows = np.isin(whole.labels, classes)
+        half = replace(
+            half, name=f"{name}-{end}",
             path=feature_path(path.parents[1], path.parent.name, f"{name}-{end}"),
-            source={**whole.source, "split": {**of, "classes": [*classes]}},
+            source={**whole.source, "split": {**of, "classes": classes}},
             image_features=whole.image_features[rows],
             labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
-            class_names=tuple(whole.class_names[i] for i in classes), texts=texts,
-            generic=generic[0], generic_source=generic[1], created=store.now(),
+            class_names=tuple(whole.class_names[i] for i in classes),
+            texts={
+                template: replace(text, features=text.features[classes])
+                for template, text in half.texts.items()
+            },
+            created=store.now(),
         )  # fmt: skip
-        if part.path.exists():  # it only gets the texts that it lacks
-            there = store.read(part.path)
-            if (there.source, there.identity) != (part.source, part.identity):
+        if half.path.exists():  # it only gets the texts that it lacks
+            existing = store.read(half.path)
+            if (existing.source, existing.identity) != (half.source, half.identity):
                 raise StoreError(
-                    f"{part.path} holds a different split or set: choose another --name NAME."
+                    f"{half.path} holds a different split or set: choose another --name NAME."
                 )
-            part = replace(part, texts={**texts, **there.texts}, created=there.created)
-        store.write(part, ids[rows].tolist())
-        yield part.path
+            texts = {**half.texts, **existing.texts}
+            half = replace(half, texts=texts, created=existing.created)
+        store.write(half, ids[rows].tolist())
+        yield half.path
