@@ -1,8 +1,9 @@
-"""TPT live beside its replays from kept answers: seconds a stream, and what keeping them costs.
+"""TPT live, compared with replays of its kept answers: seconds per stream, and the cost of keeping.
 
-On the built-in sets with the embedded encoder: streams of two ratios by three pipelines, each run
-live with nothing kept, then a live run that keeps an answer for every image, and replays of the
-same streams. Prints medians over the streams and their ratio; checks that all decisions are equal.
+On the built-in sets with the embedded encoder, streams of two ratios and three pipelines run live
+with nothing kept. Then a live run keeps an answer for every image, and the same streams are
+replayed. The script prints medians over the streams and their ratio, and checks that all decisions
+are equal.
 Usage: answers.py [--images 20] [--views 64] [--device cpu]
 """
 
@@ -27,7 +28,7 @@ STREAMS = [(ratio, pipeline) for ratio in (0.25, 0.5) for pipeline in ("normal",
 
 
 def main(
-    images: Annotated[int, typer.Option(help="Of either set.")] = 20,
+    images: Annotated[int, typer.Option(help="Images of each set.")] = 20,
     views: int = 64,
     device: str = "cpu",
 ) -> None:

@@ -1,15 +1,16 @@
-"""What questions about a folder are worth, answered by its labels, on features of your own.
+"""What questions about a folder, answered with its labels, improve, on your own features.
 
     python benchmarks/ask.py features/my-clip --id pets --ood dtd,cars,sun397
     python benchmarks/ask.py features/my-clip --id pets --classes 12 --draws 3
 
-reads feature files as `zsntta extract` and `zsntta cache import` make them. A folder is a set, or
-so many images, a share of them noise, decided by cull in hindsight; `--classes` draws so many of
-the set's classes, and where no OOD set is named, images of its other classes are the noise. Acc_H
-in %, Acc_S where there is no noise; behind a slash the share of the clean images that are flagged.
-Flagged is what lies above its threshold: without an answer that is noise and unsure alike.
-`learned` are the figures after as many answers to the same questions were learned (`feedback`).
-Means over OOD sets and draws. `--low` sets the level of an encoder of which none is known.
+The script reads feature files that `zsntta extract` or `zsntta cache import` wrote. A folder is a
+set, or a number of images, some of them noise, decided by cull in hindsight. `--classes` draws that
+many of the set's classes; if no OOD set is named, images of its other classes are the noise. The
+values are Acc_H in percent (Acc_S without noise), followed by the share of clean images that are
+flagged. An image is flagged if it is above its threshold, so without an answer both noise and
+unsure are. `learned` are the values after the same number of answers was learned (`feedback`).
+Values are means over OOD sets and draws. `--low` sets the level of an encoder for which it is
+unknown.
 """
 
 import argparse
@@ -31,11 +32,11 @@ from zsntta_cli.simulation.metrics import harmonic_mean
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
+    parser.add_argument("folder", type=Path, help="folder of one encoder's feature files")
     parser.add_argument("--id", required=True)
-    parser.add_argument("--ood", default="", help="one or several, with commas")
-    parser.add_argument("--classes", type=int, help="drawn of the ID set's; all by default")
-    parser.add_argument("--images", type=int, help="of a folder; all by default")
+    parser.add_argument("--ood", default="", help="one set, or several separated by commas")
+    parser.add_argument("--classes", type=int, help="ID classes to draw; all by default")
+    parser.add_argument("--images", type=int, help="images per folder; all by default")
     parser.add_argument("--ratio", default="0,0.01,0.05,0.1,0.25,0.5,0.75")
     parser.add_argument("--questions", default="0,5,10,20")
     parser.add_argument("--draws", type=int, default=1)
@@ -44,7 +45,7 @@ def options() -> argparse.Namespace:
 
 
 class Folder(NamedTuple):
-    """Images of a folder, and what they are."""
+    """The images of a folder, and what they are."""
 
     text: NDArray[np.float32]
     features: NDArray[np.float32]
@@ -55,7 +56,7 @@ def drawn(
     given: argparse.Namespace, id_set: Features, ood_set: Features | None, ratio: float,
     seed: int,
 ) -> Folder:  # fmt: skip
-    """A folder with a share of noise, its images drawn by the seed."""
+    """A folder with a share of noise, whose images the seed chooses."""
     generator = np.random.default_rng(seed)
     [text] = (text.features for text in id_set.texts.values())
     chosen = np.sort(generator.permutation(len(text))[: given.classes])
@@ -76,7 +77,7 @@ def drawn(
 def figures(folder: Folder, verdicts: Verdicts, asked: NDArray[np.int64]) -> tuple[float, float]:
     """Acc_H (Acc_S without noise) and the share of clean images that are flagged.
 
-    Images of the numbers that were `asked` about are as they were answered, which is right.
+    Images whose numbers are `asked` count as correct, because they were answered.
     """
     labels, flagged = folder.labels, verdicts.margin > 0
     flagged[asked] = labels[asked] < 0
@@ -90,8 +91,8 @@ def figures(folder: Folder, verdicts: Verdicts, asked: NDArray[np.int64]) -> tup
 def after(
     folder: Folder, detector: Detector, first: Verdicts, count: int, seed: int
 ) -> list[tuple[float, float]]:
-    """The figures after so many questions, all of them answered rightly, and once more learned."""
-    _, different = np.unique(folder.features, axis=0, return_index=True)  # copies are asked once
+    """The values after that many questions, all answered correctly, and after learning them."""
+    _, different = np.unique(folder.features, axis=0, return_index=True)  # no copy is asked about
     order = np.argsort(abs(first.margin), kind="stable")
     asked = order[np.isin(order, different)][:count]
     learned = copy.deepcopy(detector)

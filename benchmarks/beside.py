@@ -1,9 +1,10 @@
-"""An older commit beside the working tree, in turn and in one run: what a user waits for.
+"""The waiting time of users at an older commit and in the working tree, measured alternately.
 
     python benchmarks/beside.py --old COMMIT [--times 5] [--only TEXT] [--work FOLDER]
 
-Times are medians; trust the ratios where the machine is busy: its load is named. Feature files are
-made up, of the sizes of the paper's sets and 512 dims, and lie in FOLDER (3 GB; a temporary one).
+Times are medians. On a busy machine trust only the ratios; the title has the machine's load. The
+feature files are random, have the sizes of the paper's sets and 512 dimensions, and are written to
+FOLDER (3 GB; by default a temporary one).
 """
 
 import argparse
@@ -38,7 +39,7 @@ COMMANDS = {
 
 
 def write(root: Path, name: str, count: int, classes: int = 0, kind: str = DATASET) -> None:
-    """Made-up features: ID images near their class text, others anywhere."""
+    """Random features: ID images are near their class text, others anywhere."""
     path = root / "made" / f"{name}.h5"
     if path.exists():
         return
@@ -79,9 +80,9 @@ def make_features(work: Path) -> None:
 
 
 def measure(tree: Path, task: str, work: Path) -> tuple[float, float]:
-    """Seconds of a task in a tree, and MiB at most (nan for a command)."""
+    """The seconds and the peak MiB (nan for a command) of a task in a tree."""
     environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONPYCACHEPREFIX": str(work / "pyc")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has bytecode
     if task in COMMANDS:
         given = [*COMMANDS[task]]
         if len(given) > 1:
@@ -89,7 +90,7 @@ def measure(tree: Path, task: str, work: Path) -> tuple[float, float]:
             given += ["--features-dir", str(work / "one"), "--records", str(kept)]
         command = [sys.executable, "-m", "zsntta_cli", *given]
         started = time.perf_counter()
-        # Not from here: the folder that one is in comes before PYTHONPATH.
+        # Not from this folder: the current one has priority over PYTHONPATH.
         subprocess.run(command, cwd=work, env=environment, check=True, capture_output=True)
         return time.perf_counter() - started, float("nan")
     command = [sys.executable, str(HERE / "tasks.py"), task, str(work)]
@@ -100,7 +101,7 @@ def measure(tree: Path, task: str, work: Path) -> tuple[float, float]:
 
 @contextlib.contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """The files of a commit, in a folder of their own."""
+    """The files of a commit, in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(
             ["git", "archive", commit], cwd=HERE.parent, check=True, capture_output=True
@@ -110,7 +111,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def row(task: str, trees: list[Path], work: Path, times: int) -> list[str]:
-    for tree in trees:  # compiled, and read from the disk
+    for tree in trees:  # so that it is compiled, and in memory
         measure(tree, task, work)
     taken = [[measure(tree, task, work) for tree in trees] for _ in range(times)]
     old, new = (statistics.median(one[i][0] for one in taken) for i in (0, 1))
@@ -125,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--old", required=True, help="a commit")
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--only", default="", help="tasks whose names have this in them")
+    parser.add_argument("--only", default="", help="tasks whose names contain this")
     parser.add_argument("--work", type=Path)
     given = parser.parse_args()
     with contextlib.ExitStack() as stack:

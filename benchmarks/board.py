@@ -2,10 +2,10 @@
 
     python benchmarks/board.py FOLDER [--work FOLDER] [--output docs/board.md]
 
-FOLDER has `SET-PART.npz` and `text-SET.npz`, as `benchmarks/real_features.py` reads them. The
-feature files and results lie in the folder of `--work`, where a stopped command goes on, else in
-one that is removed afterwards. The page's table is of what `zsntta simulate` writes; its commands
-stand on the page. It takes some eight minutes of one core.
+FOLDER has `SET-PART.npz` and `text-SET.npz`, as `benchmarks/real_features.py` reads them. Feature
+files and results are written to the folder of `--work`, where an interrupted command can resume, or
+by default to a temporary folder. The table has the values that `zsntta simulate` writes, and the
+page lists the commands. This takes about eight minutes on one core.
 """
 
 import argparse
@@ -64,14 +64,14 @@ See also [what each method is](methods.md) and [what an item costs](speed.md#wha
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of .npz files")
+    parser.add_argument("folder", type=Path, help="folder of .npz files")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--output", type=Path, default=Path("docs/board.md"))
     return parser.parse_args()
 
 
 def command(id_set: str) -> str:
-    """What is typed for all runs of an ID set."""
+    """The command for all runs of an ID set."""
     return (
         f"zsntta simulate --method all --id {id_set} --ood {','.join(OOD_SETS)} --encoder real "
         f"--set words=not-{id_set} --set cull-low=2 --noise none --ratio 0,{LITTLE},{MUCH} "
@@ -122,7 +122,7 @@ def line(method: str, rows: Rows, base: Rows) -> str:
 
 
 def own(method: str) -> str:
-    """The word list that a method has by itself."""
+    """The word list that a method uses by default."""
     return METHODS[method].settings().values().get("words", "")
 
 

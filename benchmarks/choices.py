@@ -1,11 +1,12 @@
-"""What each choice of ours in a newer method is worth: the same streams, both ways.
+"""What each of our own choices in a newer method changes, measured on the same streams.
 
     python benchmarks/choices.py [--features-dir features] [--encoder real] [--seeds 2] [--only oga]
 
-For each choice of docs/compared.md, "where it differs, and why", that a setting can undo: the mean
-over the pairs and seeds of Acc_S, Acc_N, Acc_H and AUROC as the method is here, and their change if
-the other choice is made. Features as `benchmarks/real_features.py` makes them, words of an ID set
-`not-SET`. 50 % noise, nothing injected but where a method's own part is to inject.
+The choices are those of docs/compared.md, "where it differs, and why", that a setting can undo. For
+each one the table has Acc_S, Acc_N, Acc_H and AUROC of the method as it is here, averaged over
+pairs and seeds, and how they change with the other choice. Feature files are those that
+`benchmarks/real_features.py` makes, and the words of an ID set are `not-SET`. Noise is 50 %, and
+nothing is injected unless the method itself injects it.
 """
 
 import argparse
@@ -22,7 +23,7 @@ METRICS = ("acc_s", "acc_n", "acc_h", "auroc")
 
 @dataclass(frozen=True)
 class Choice:
-    """One line: a method, what it is here and what it would be otherwise."""
+    """One line: a method, its setting here and the alternative."""
 
     method: str
     other: dict[str, Any]
@@ -72,7 +73,7 @@ def needs_words(method: str) -> bool:
 
 
 def means(given: argparse.Namespace, method: str, values: dict[str, Any]) -> dict[str, float]:
-    """The mean of each metric over pairs and seeds; of one that a method has not, nothing."""
+    """The mean of each metric over pairs and seeds, without metrics that the method lacks."""
     records = []
     for id_set in given.id_sets:
         words: dict[str, Any] = {"words": f"not-{id_set}"} if needs_words(method) else {}

@@ -1,16 +1,17 @@
-"""Classes from example photos beside classes from names, on features of your own.
+"""Classes from example photos, compared with classes from names, on your own features.
 
     python benchmarks/class_photos.py features/my-clip --pairs pets:dtd,pets:sun,cars:dtd
 
-reads feature files as `zsntta extract` and `zsntta cache import` make them. Of each class of the ID
-set some images are drawn as examples and left out of the stream (one stays in it, where there are
-so few); streams are shuffled and decided online. Tables, in Markdown, percent, means over pairs
-and seeds:
+The script reads feature files that `zsntta extract` or `zsntta cache import` wrote. Some images of
+each ID class are drawn as examples and left out of the stream (but one image of each class always
+stays in it). Streams are shuffled and decided online. The tables, in Markdown, have percentages,
+averaged over pairs and seeds:
 
-classifier   accuracy by names and by photos, share of examples nearest to their class when left
-             out, the logit scale
-acc_h        Acc_H by noise ratio; at 0 % Acc_S, and behind it the share of the images flagged
-cells        in how many cells (pair, seed, ratio, photos) cull is above ZS-CLIP by photos
+classifier   accuracy by names and by photos, the share of examples that are nearest to their class
+             when left out of it, and the logit scale
+acc_h        Acc_H by noise ratio; at 0 % Acc_S, followed by the share of the images flagged
+cells        the number of cases (pair, seed, ratio, photos) in which cull is above ZS-CLIP, with
+             classes from photos
 """
 
 import argparse
@@ -30,7 +31,7 @@ METHODS = ("zs-clip", "cull")
 
 
 class Classes(NamedTuple):
-    """What a stream's images are held against."""
+    """What a stream's images are compared with."""
 
     form: str
     features: np.ndarray  # (C, D)
@@ -38,7 +39,7 @@ class Classes(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One stream under one method."""
+    """The result of one method on one stream."""
 
     acc_h: float  # Acc_S without noise
     flagged: float  # clean images
@@ -46,15 +47,15 @@ class Cell(NamedTuple):
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
+    parser.add_argument("folder", type=Path, help="folder of one encoder's feature files")
     parser.add_argument("--pairs", required=True, help="ID:OOD,ID:OOD")
-    parser.add_argument("--photos", default="2,4,8", help="examples of a class")
+    parser.add_argument("--photos", default="2,4,8", help="examples per class")
     parser.add_argument("--seeds", type=int, default=2)
     return parser.parse_args()
 
 
 def drawn(labels: np.ndarray, photos: int, generator: np.random.Generator) -> np.ndarray:
-    """Which images (N,) are examples: so many of each class, but one is left."""
+    """Which images (N,) are examples: that many of each class, but one of it remains."""
     order = generator.permutation(len(labels))
     is_example = np.zeros(len(labels), bool)
     for label in np.unique(labels):
@@ -64,7 +65,7 @@ def drawn(labels: np.ndarray, photos: int, generator: np.random.Generator) -> np
 
 
 def stream(own: int, others: int, ratio: float, generator: np.random.Generator) -> np.ndarray:
-    """Rows of a stream in order: those from `own` on are noise."""
+    """The rows of a stream in order; rows from `own` on are noise."""
     noise = round(own * ratio / (1 - ratio))
     if noise > others:
         noise, own_kept = others, round(others * (1 - ratio) / ratio)
@@ -77,7 +78,7 @@ def stream(own: int, others: int, ratio: float, generator: np.random.Generator) 
 
 
 def cell(method: str, classes: Classes, rows: np.ndarray, labels: np.ndarray) -> Cell:
-    """What a method gives on features (N, D) with labels (N,), -1 for noise."""
+    """The result of a method on features (N, D) with labels (N,), where -1 is noise."""
     detector = Detector(classes.features, classes.scale, method=method)
     verdicts = detector.update(rows)
     is_clean, flagged = labels >= 0, verdicts.flagged
@@ -90,7 +91,7 @@ def cell(method: str, classes: Classes, rows: np.ndarray, labels: np.ndarray) ->
 
 
 def measured(id_set: Features, ood_set: Features, photos: int, seed: int) -> Any:
-    """Accuracies (names, photos, left out) and scale; cells by form, method, ratio."""
+    """Accuracies (names, photos, left out), the scale, and results by classes, method and ratio."""
     generator = np.random.default_rng(seed)
     rows, labels = id_set.image_features.astype(np.float32), id_set.labels
     is_example = drawn(labels, photos, generator)
@@ -102,7 +103,7 @@ def measured(id_set: Features, ood_set: Features, photos: int, seed: int) -> Any
     )
     kept, kept_labels = rows[~is_example], labels[~is_example]
     accuracies = [((unit(kept) @ one.features.T).argmax(1) == kept_labels).mean() for one in forms]
-    # Raw features and those of unit norm may meet here: a cosine is the same of both.
+    # Features may be raw or of unit norm: their cosines are the same.
     everything = np.concatenate([kept, ood_set.image_features.astype(np.float32)])
     all_labels = np.append(kept_labels, np.full(len(ood_set), -1))
     cells = {}
@@ -117,7 +118,7 @@ def measured(id_set: Features, ood_set: Features, photos: int, seed: int) -> Any
 
 
 def table(head: list[str], rows: list[list[str]]) -> None:
-    """Print a table in Markdown, its first column to the left."""
+    """Print a table in Markdown, with its first column aligned to the left."""
     print("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1))
     for row in rows:
         print("| " + " | ".join(row) + " |", flush=True)

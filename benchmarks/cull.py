@@ -1,10 +1,11 @@
-"""What an item of `cull` costs beside one of ZS-CLIP, in one process and with one BLAS thread.
+"""The time that `cull` takes per item, compared with ZS-CLIP, in one process with one BLAS thread.
 
     python benchmarks/cull.py
 
-prints microseconds of an item of a replay, whose zero-shot scores are cached (the median of five),
-and of a push of a single item, which has to be scored too (in turn with ZS-CLIP, 3,000 items).
-Features are random, of 512 dims: a real stream has structure that they lack; the work is the same.
+It prints the microseconds per item of a replay, whose zero-shot scores are cached (median of five
+runs), and of pushing a single item, which also has to be scored (alternating with ZS-CLIP, 3,000
+items). Features are random, with 512 dimensions. They lack a real stream's structure, but the work
+is the same.
 """
 
 import time
@@ -37,7 +38,7 @@ def stream(classes: int) -> StreamData:
 
 
 def replayed(method: str, data: StreamData) -> float:
-    """Microseconds of an item of a replay."""
+    """The microseconds per item of a replay."""
     chosen, seconds = METHODS[method], []
     for _ in range(5):
         started = time.process_time()
@@ -47,7 +48,7 @@ def replayed(method: str, data: StreamData) -> float:
 
 
 def pushed(data: StreamData, items: int = 3_000) -> list[float]:
-    """Mean microseconds of a push of a single item, of each method."""
+    """The mean microseconds of pushing a single item, for each method."""
     known: dict[str, Any] = {"generic": data.generic, "is_level_known": True}
     text = data.text_features
     detectors = [Detector(text, 100.0, method=name, **known) for name in PAIR]
@@ -64,7 +65,7 @@ def main() -> None:
     print("| microseconds an item | ZS-CLIP | cull |\n|---|---:|---:|")
     for classes in (24, 1_000):
         data = stream(classes)
-        with threadpool_limits(1, "blas"):  # as `simulate` runs
+        with threadpool_limits(1, "blas"):  # as in `simulate`
             cells = " | ".join(f"{replayed(method, data):.2f}" for method in PAIR)
             singles = " | ".join(f"{mean:.0f}" for mean in pushed(data))
         print(f"| replay, {classes:,} classes | {cells} |")

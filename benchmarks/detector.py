@@ -1,19 +1,20 @@
-"""What cull decides at any share of noise, in any order, beside ZS-CLIP, on features of your own.
+"""cull compared with ZS-CLIP, at any share of noise and in any order, on your own features.
 
     python benchmarks/detector.py features/my-clip --far pets:dtd,cars:sun397 --near pets:12,cars:98
 
-reads feature files as `zsntta extract` and `zsntta cache import` make them. *Far* are pairs of
-sets, *near* draws of so many classes of a set, whose other classes are the noise. A stream has all
-ID images that its share of noise leaves room for, and no injected noise. Tables in Markdown: Acc_H
-in percent (without noise Acc_S), means over pairs and seeds, the cells (a pair at a share, or in an
-order) in which cull is more than 1 below ZS-CLIP, and the worst of them:
+The script reads feature files that `zsntta extract` or `zsntta cache import` wrote. *Far* are pairs
+of sets. *Near* are random choices of that many classes of a set, whose other classes are the noise.
+A stream has as many ID images as its share of noise permits, and no injected noise. The tables, in
+Markdown, have Acc_H in percent (Acc_S without noise), averaged over pairs and seeds; the number of
+cases (a pair at a share of noise, or in an order) in which cull is more than 1 point below ZS-CLIP;
+and the worst of them:
 
 shares     by the share of noise, shuffled
 orders     by the order of the ID images, at 5 and 25 % noise
-cautious   the same shares, where only images that are noise by themselves are flagged
-constants  what each constant of cull is worth, on the far pairs and the near ones (seed 0)
+cautious   the same shares, where only images that are noise by their own evidence are flagged
+constants  the effect of each constant of cull, on the far and the near pairs (seed 0)
 
-`--low` sets the level of an encoder of which none is known, as of imported features.
+`--low` sets the level of an encoder for which it is unknown, such as an imported one.
 """
 
 import argparse
@@ -44,14 +45,14 @@ CONSTANTS: dict[str, tuple[float, ...]] = {
 
 
 class Pair(NamedTuple):
-    """The images of an ID set and of one of noise, scored once."""
+    """The images of an ID set and of a set of noise, scored once."""
 
     name: str
     pool: StreamData
-    labels: NDArray[np.int32]  # (N,) of the ID images, which come first in the pool
+    labels: NDArray[np.int32]  # (N,) of the ID images, which are the first of the pool
 
     def acc_h(self, method: str, share: float, order: str, seed: int, **settings: Any) -> float:
-        """Acc_H of a stream, in percent; without noise Acc_S."""
+        """Acc_H of a stream in percent; Acc_S without noise."""
         generator = np.random.default_rng(seed)
         count, others = len(self.labels), len(self.pool) - len(self.labels)
         if share:
@@ -76,10 +77,10 @@ class Pair(NamedTuple):
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
+    parser.add_argument("folder", type=Path, help="folder of one encoder's feature files")
     parser.add_argument("--far", default="", help="ID:OOD,ID:OOD")
     parser.add_argument("--near", default="", help="SET:CLASSES,SET:CLASSES")
-    parser.add_argument("--splits", type=int, default=5, help="draws of classes of each set")
+    parser.add_argument("--splits", type=int, default=5, help="random choices of classes per set")
     parser.add_argument("--tables", default="shares,orders,cautious,constants")
     parser.add_argument("--methods", default="zs-clip,cull")
     parser.add_argument("--seeds", type=int, default=3)
@@ -90,7 +91,7 @@ def options() -> argparse.Namespace:
 def scored(
     name: str, own: Features, noise: Features, classes: Sequence[int], is_noise: Any
 ) -> Pair:
-    """A pair of the images of some classes and of some rows of a set of noise."""
+    """A pair: the images of some classes, and some rows of a set of noise."""
     [text] = own.texts.values()
     rows = np.flatnonzero(np.isin(own.labels, classes))
     features = np.concatenate([own.image_features[rows], noise.image_features[is_noise]])
@@ -118,14 +119,14 @@ def near_pairs(given: argparse.Namespace) -> Iterator[Pair]:
 
 
 class Table:
-    """Cells of pairs by methods and columns, printed as they are measured."""
+    """Values of pairs by methods and columns, printed as they are measured."""
 
     def __init__(self, given: argparse.Namespace, pairs: Sequence[Pair]) -> None:
         self.given, self.pairs = given, pairs
         self.own = {} if given.low is None else {"cull_low": given.low}
 
     def cells(self, method: str, share: float, order: str, **settings: Any) -> NDArray[np.float64]:
-        """The means (P,) of each pair over seeds."""
+        """The mean over seeds for each pair (P,)."""
         own = {**self.own, **settings} if method == "cull" else {}
         seeds = range(self.given.seeds)
         return np.array([
@@ -134,7 +135,7 @@ class Table:
         ])  # fmt: skip
 
     def print(self, columns: Sequence[tuple[float, str]], **settings: Any) -> None:
-        """A row for each method, and what is below ZS-CLIP."""
+        """Print a row for each method, and how often it is below ZS-CLIP."""
         named = [
             f"{100 * share:g} %" + (f" {o}" if o != "shuffled" else "") for share, o in columns
         ]

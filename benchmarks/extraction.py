@@ -1,9 +1,9 @@
-"""Time of an extraction, stage by stage, against the bare encoder on ready tensors.
+"""The time of an extraction, stage by stage, compared with the encoder alone on ready tensors.
 
     .venv/bin/python benchmarks/extraction.py FOLDER --model ViT-B-16 --pretrained none
 
-FOLDER is a folder or archive of images, of which `--images` are taken (again and again where it
-has fewer). Every stage is timed alone, the extraction as a whole; `--rounds` times, medians.
+FOLDER is a folder or an archive of images, from which `--images` are taken (repeatedly if it has
+fewer). Each stage is timed alone, then the whole extraction. Values are medians of `--rounds`.
 """
 
 import argparse

@@ -1,17 +1,19 @@
-"""What `zsntta detect` flags in a folder with little noise, on features of your own.
+"""What `zsntta detect` flags in a folder with little noise, on your own features.
 
     python benchmarks/flags.py features/my-clip --id pets --ood dtd,cars,sun397
     python benchmarks/flags.py features/my-clip --id imagenet --ood dtd --classes 40 --uneven 0.97
     python benchmarks/flags.py features/my-clip --id pets --ood dtd --online
 
-reads feature files as `zsntta extract` and `zsntta cache import` make them. A folder is so many
-images, a share of them from the OOD set, drawn anew in each draw and decided in hindsight, with
-`--online` as they come; `--classes` draws so many of the ID set's, the j-th with a share UNEVEN^j
-of its images. Cells, in %, of the counts of all draws together: clean images flagged, noise found,
-precision of the flag. What cull flags is noise by its own evidence, or unsure by the other images
-alone: of the unsure the shares of the clean images and of the noise. The last column is the
-largest share of the clean images of a draw that are called noise. `--low` sets the level of an
-encoder of which none is known, as of imported features.
+The script reads feature files that `zsntta extract` or `zsntta cache import` wrote. A folder is a
+number of images, some of them from the OOD set. Each draw makes a new folder, which is decided in
+hindsight, or image by image with `--online`. `--classes` draws that many of the ID set's classes,
+and class j keeps a share UNEVEN^j of its images.
+
+The values are percentages over all draws: clean images flagged, noise found, and precision of the
+flag. An image that cull flags is noise by its own evidence, or unsure because of the other images
+alone. For the unsure, the table has the shares of clean images and of noise. The last column is the
+largest share of clean images in one draw that are called noise. `--low` sets the level of an
+encoder for which it is unknown, such as an imported one.
 """
 
 import argparse
@@ -37,13 +39,13 @@ ALL = "all"
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
+    parser.add_argument("folder", type=Path, help="folder of one encoder's feature files")
     parser.add_argument("--id", required=True)
-    parser.add_argument("--ood", required=True, help="one or several, with commas")
+    parser.add_argument("--ood", required=True, help="one set, or several separated by commas")
     parser.add_argument("--images", default=f"60,200,1000,{ALL}")
     parser.add_argument("--ratio", default="0,0.01,0.05,0.1,0.25")
     parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--classes", type=int, help="drawn of the ID set's; all by default")
+    parser.add_argument("--classes", type=int, help="ID classes to draw; all by default")
     parser.add_argument("--uneven", type=float, default=1.0, help="the j-th keeps UNEVEN^j")
     parser.add_argument("--online", action="store_true", help="decide as the images come")
     parser.add_argument("--low", type=float, help="level of the encoder, in nats")
@@ -51,7 +53,7 @@ def options() -> argparse.Namespace:
 
 
 class Folder(NamedTuple):
-    """Images in a random order, and the classes that they should be of."""
+    """Images in a random order, and the classes that they should have."""
 
     text: NDArray[np.float32]
     features: NDArray[np.float32]
@@ -62,7 +64,7 @@ def drawn(
     given: argparse.Namespace, sets: tuple[Features, Features], images: str, ratio: float,
     seed: int,
 ) -> Folder:  # fmt: skip
-    """A folder of so many images, or of all there are."""
+    """A folder of a number of images, or of all images."""
     id_set, ood_set = sets
     [text] = (text.features for text in id_set.texts.values())
     count = given.classes or len(text)
@@ -84,7 +86,7 @@ def drawn(
 def decided(
     given: argparse.Namespace, of: Features, folder: Folder, method: str, seed: int
 ) -> Verdicts:
-    """Verdicts of a method that knows nothing else."""
+    """The verdicts of a method that knows nothing else."""
     scale = of.identity["logit_scale"]
     own = {"cull_low": given.low} if method == "cull" and given.low is not None else {}
     detector = Detector(
@@ -97,7 +99,7 @@ def decided(
 
 
 def counted(is_noise: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Clean images, those flagged, noise, that flagged."""
+    """The numbers of clean images, flagged clean images, noise, and flagged noise."""
     clean = ~is_noise
     return clean.sum(), (flagged & clean).sum(), is_noise.sum(), (flagged & is_noise).sum()
 
@@ -105,7 +107,7 @@ def counted(is_noise: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> tuple[in
 def counts(
     given: argparse.Namespace, sets: tuple[Features, Features], images: str, ratio: float
 ) -> tuple[NDArray[np.int64], float]:
-    """What is `counted` in all draws, a row a column of the table; and the worst draw."""
+    """The counts of all draws, with a row for each column of the table, and the worst draw."""
     totals, worst = np.zeros((len(COLUMNS), 4), int), 0.0
     for seed in range(given.draws):
         folder = drawn(given, sets, images, ratio, seed)
@@ -113,7 +115,7 @@ def counts(
         for method in METHODS:
             verdicts = decided(given, sets[0], folder, method, seed)
             flags.append(verdicts.noise | verdicts.unsure)
-        flags += verdicts.noise, verdicts.unsure  # of the last method
+        flags += verdicts.noise, verdicts.unsure  # those of the last method
         totals += [counted(folder.is_noise, flagged) for flagged in flags]
         worst = max(worst, float(verdicts.noise[~folder.is_noise].mean()))
     return totals, worst

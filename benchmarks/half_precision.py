@@ -1,14 +1,15 @@
-"""What storing features in half precision changes: decisions by method, each on the same streams.
+"""What storing features in half precision changes: decisions by method, on the same streams.
 
     python benchmarks/half_precision.py [--features-dir features] [--encoder real] [--draws 3]
 
-Features that were published in float16 say what was stored, not what was rounded. So each draw
-takes for the encoder's own features what float16 would round to the stored ones: every value anew
-within half a unit of its last place, evenly. The draw is replayed in float32, and the file as it is
-stored. Where a set's file is float32, its features are the encoder's own, and are rounded.
+Features that were published in float16 no longer tell the encoder's own values. Each draw therefore
+replaces every value by a random one that float16 would round to it, uniformly within half a unit in
+the last place. The draw is replayed in float32, and compared with the file as it is stored. If a
+set's file is float32, its features are the encoder's own, and are rounded instead.
 
-Of 1,000 test samples: how many change their class, how many their noise decision; and the change of
-Acc_H in points, the largest of all pairs and draws. 50 % noise, nothing injected, seed 0.
+The table has, of 1,000 test samples, how many change their class and how many their noise decision,
+and the change of Acc_H in points, the largest over all pairs and draws. Noise is 50 %, nothing is
+injected, and the seed is 0.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def options() -> argparse.Namespace:
 
 
 def drawn(features: Features, draw: int) -> NDArray[np.floating]:
-    """Rows in float32: as the encoder may have given them before float16 rounded them."""
+    """Rows in float32, as the encoder may have computed them before float16 rounded them."""
     stored = features.image_features[:]
     if stored.dtype != np.float16 or not len(features):
         return stored
@@ -61,14 +62,14 @@ def drawn(features: Features, draw: int) -> NDArray[np.floating]:
 
 
 def rounded(features: Features) -> NDArray[np.floating]:
-    """Rows as float16 keeps them."""
+    """Rows as float16 stores them."""
     return features.image_features[:].astype(np.float16)
 
 
 def copied(
     given: argparse.Namespace, root: Path, rows: Callable[[Features], NDArray[np.floating]]
 ) -> Simulator:
-    """Runs on copies of all files, with other rows."""
+    """Runs on copies of all files, with different rows."""
     for path in sorted((given.features_dir / given.encoder).glob("*.h5")):
         features, target = store.read(path), root / given.encoder / path.name
         other = replace(features, path=target, image_features=rows(features))
@@ -79,7 +80,7 @@ def copied(
 def differences(
     given: argparse.Namespace, stored: Simulator, own: Simulator, method: str
 ) -> list[NDArray[np.float64]]:
-    """Of each pair: the shares of classes and of noise decisions that differ, and of Acc_H."""
+    """The shares of different classes and noise decisions of each pair, and the change of Acc_H."""
     changes = []
     for id_set, ood_set in itertools.product(given.id_sets, given.ood_sets):
         more = {"words": f"not-{id_set}"} if method in WITH_WORDS else {}

@@ -1,10 +1,10 @@
-"""How large an installation is, and how long pip takes, in new environments.
+"""The size of an installation, and the time that pip takes, in new environments.
 
     python benchmarks/install.py
 
-installs this checkout twice: as `pip install zsntta` does, and without torch by the two commands of
-docs/questions.md, "How large is it?". The time is of the installation alone, with pip's cache as it
-is and a network as it is; MB are of all files in the environment.
+The script installs this checkout twice: as `pip install zsntta` does, and without torch, with the
+two commands of docs/questions.md, "How large is it?". The time is that of the installation alone,
+and depends on pip's cache and the network. MB count all files of the environment.
 """
 
 import re
@@ -19,7 +19,7 @@ SMALL = r"pip install --no-deps zsntta\npip install (.*)"
 
 
 def install(folder: Path, *commands: list[str]) -> tuple[float, float]:
-    """The MB of a new environment after some commands of pip, and their seconds."""
+    """The MB of a new environment after some pip commands, and their seconds."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     started = time.monotonic()
     for words in commands:

@@ -1,13 +1,14 @@
-"""What answers teach a detector, on features of your own.
+"""What answers teach a detector, on your own features.
 
     python benchmarks/learn.py features/my-clip --id pets,cars --ood dtd,sun397
 
-reads feature files as `zsntta extract` and `zsntta cache import` make them. A folder is so many
-images, a share of them from the OOD set, decided in hindsight; `--split K` has K classes, drawn, as
-ID and images of the others as noise. Answers are the labels of the images that a person who goes
-through the review page sees first: in turn the next borderline and the next suspicious one. Cells:
-AUROC / precision / recall, in %, on the images that were not labelled, without what was learned and
-with it; means of all folders. The last column is the largest loss of AUROC of one of them.
+The script reads feature files that `zsntta extract` or `zsntta cache import` wrote. A folder is a
+number of images, some of them from the OOD set, decided in hindsight. With `--split K`, K random
+classes are ID, and images of the others are noise. Answers are the labels of the images that a
+person sees first on the review page, alternately the next borderline and the next suspicious one.
+The values are AUROC / precision / recall in percent, on the images without an answer, before and
+after learning, averaged over all folders. The last column is the largest loss of AUROC in one
+folder.
 """
 
 import argparse
@@ -32,9 +33,9 @@ Numbers = NDArray[np.int64]
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
-    parser.add_argument("--id", required=True, help="one or several, with commas")
-    parser.add_argument("--ood", default="", help="one or several; none with --split")
+    parser.add_argument("folder", type=Path, help="folder of one encoder's feature files")
+    parser.add_argument("--id", required=True, help="one set, or several separated by commas")
+    parser.add_argument("--ood", default="", help="as --id; none with --split")
     parser.add_argument("--split", type=int, help="classes that are ID; the others are noise")
     parser.add_argument("--images", default="500,2000")
     parser.add_argument("--ratio", default="0.05,0.1,0.25")
@@ -44,7 +45,7 @@ def options() -> argparse.Namespace:
 
 
 def worlds(given: argparse.Namespace, seed: int) -> Iterator[tuple[Detector, Features, Features]]:
-    """Detectors with features of ID and of noise to draw from."""
+    """Detectors with features of ID and noise images to draw from."""
     for id_set in (store.read(given.folder / f"{name}.h5") for name in given.id.split(",")):
         [text] = (text.features for text in id_set.texts.values())
         scale, rows = id_set.identity["logit_scale"], id_set.image_features
@@ -61,7 +62,7 @@ def worlds(given: argparse.Namespace, seed: int) -> Iterator[tuple[Detector, Fea
 
 
 def folders(given: argparse.Namespace) -> Iterator[tuple[Detector, Features, Mask]]:
-    """Detectors that have seen nothing, folders' features, and which of them are noise."""
+    """New detectors, the features of folders, and which of them are noise."""
     for seed in range(given.draws):
         for detector, clean, noise in worlds(given, seed):
             for images in map(int, given.images.split(",")):
@@ -76,14 +77,14 @@ def folders(given: argparse.Namespace) -> Iterator[tuple[Detector, Features, Mas
 
 
 def shown_first(margins: Features, count: int) -> Numbers:
-    """Numbers of the images that the review page shows first."""
+    """The numbers of the images that the review page shows first."""
     orders = (np.argsort(values, kind="stable") for values in (abs(margins), -margins))
     turns = zip(*orders, strict=True)
     return np.array(list(dict.fromkeys(chain.from_iterable(turns)))[:count])
 
 
 def figures(verdicts: Verdicts, noise: Mask, rest: Numbers) -> list[float]:
-    """AUROC, precision and recall on the images of some numbers, in %."""
+    """AUROC, precision and recall in percent, on the images of some numbers."""
     flagged, noise = verdicts.flagged[rest], noise[rest]
     right = (flagged & noise).sum()
     area = roc_auc_score(noise, verdicts.margin[rest])
@@ -93,7 +94,7 @@ def figures(verdicts: Verdicts, noise: Mask, rest: Numbers) -> list[float]:
 def taught(
     detector: Detector, features: Features, noise: Mask, counts: Sequence[int]
 ) -> Iterator[tuple[int, list[list[float]]]]:
-    """Figures on the rest by each number of answers: of the method alone, and with them."""
+    """The values on the other images by number of answers, before and after learning them."""
     before = detector.decide_all(features)
     for count in counts:
         labelled = shown_first(before.margin, count)

@@ -1,11 +1,11 @@
-"""Live methods beside a plain version that works as the released code does: time and memory.
+"""Time and memory of live methods, compared with a plain version like the released code.
 
-Prints the paper's runtime table (seconds a sample, peak memory) for K classes, half of the samples
-noise. Both versions run one after the other on the same images, each in a process of its own. For
-AdaND "plain" is ZS-CLIP: both encode live here, in turns in one process.
+It prints the paper's runtime table (seconds per sample, peak memory) for K classes, where half of
+the samples are noise. Both versions run one after the other on the same images, each in its own
+process. For AdaND, "plain" is ZS-CLIP: both encode live, alternating in one process.
 Usage: live.py [--model tiny] [--model ViT-B-16] [--classes 10] [--method tent] [--runs 3]
                [--device cuda] [--samples 512]
-On a GPU the memory is the most that torch had allocated there.
+On a GPU the memory is the peak that torch allocated there.
 """
 
 import json
@@ -26,8 +26,8 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 PROMPT = "a photo of a {}."
-# Samples of a run, by what a plain pass costs: half of them are adapted on (the gt pipeline, so
-# that it is exactly half whatever random weights say).
+# Samples of a run, fewer if a plain pass takes longer. The gt pipeline adapts on exactly half of
+# them, whatever random weights decide.
 SAMPLES = {"tiny": {"tent": 256, "sotta": 128, "tpt": 32, "adand": 256},
            "big": {"tent": 64, "sotta": 4, "tpt": 4, "adand": 32}}  # fmt: skip
 FROZEN = "adand"  # its plain version is ZS-CLIP: both encode each image once
@@ -36,7 +36,7 @@ PLAIN, OURS = "plain", "zsntta"
 
 
 def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-def]
-    """Noise pictures of the size that ImageNet's have; the features are cached, as always."""
+    """Noise pictures of ImageNet's size; the features are cached, as always."""
     from zsntta_cli.datasets import known_sets
     from zsntta_cli.datasets.images import ImageSet
     from zsntta_cli.methods.base import StreamData
@@ -69,23 +69,23 @@ def settings(method: str, samples: int):  # type: ignore[no-untyped-def]
     batch: dict[str, Any] = {"batch_size": 64} if method == "tent" else {}
     confident: dict[str, Any] = (
         {"confidence": 0.0} if method == "sotta" else {}
-    )  # random weights are not
+    )  # random weights are not confident
     return build_run(method, "", "bench", None, PROMPT, **gt, **batch, **every, **confident)
 
 
 def frozen(data, samples: int) -> tuple[float, float]:  # type: ignore[no-untyped-def]
-    """ZS-CLIP and AdaND on live images, one by one: seconds a sample, in turns on each image."""
+    """ZS-CLIP and AdaND on live images, in turn on each image: seconds per sample."""
     from zsntta_cli.methods import METHODS
 
     times: dict[str, list[float]] = {"zs-clip": [], "adand": []}
     for i, image in data.batches([np.array([i]) for i in range(samples)]):
-        for encoded in list(times.values())[:: 1 if i[0] % 2 else -1]:  # no one always second
+        for encoded in list(times.values())[:: 1 if i[0] % 2 else -1]:  # neither is always second
             started = time.perf_counter()
             data.encoder.encode_images(image)
             encoded.append(time.perf_counter() - started)
     seconds = []
     for method, encoded in times.items():
-        run, chosen = settings(method, samples), METHODS[method]  # which is imported here
+        run, chosen = settings(method, samples), METHODS[method]  # imported before it is timed
         started = time.perf_counter()
         chosen(data.stream, run.options, run.threshold).push(data.stream)
         replay = time.perf_counter() - started
@@ -94,7 +94,7 @@ def frozen(data, samples: int) -> tuple[float, float]:  # type: ignore[no-untype
 
 
 def one(model: str, classes: int, device: str, samples: int, method: str, version: str) -> None:
-    """One run; prints seconds a sample and peak memory."""
+    """Run once, and print seconds per sample and peak memory."""
     import plain_live
     import torch
 
@@ -122,7 +122,7 @@ def one(model: str, classes: int, device: str, samples: int, method: str, versio
 
 
 def peak_memory(device: str) -> float:
-    """GiB that the process took at most, or torch on the GPU."""
+    """The peak memory of the process, or of torch on the GPU, in GiB."""
     if device == "cpu":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     import torch
@@ -133,14 +133,14 @@ def peak_memory(device: str) -> float:
 def measured(
     model: str, classes: int, device: str, samples: int, method: str
 ) -> list[tuple[float, float] | None]:
-    """Seconds a sample and GiB, plain and ours."""
+    """Seconds per sample and GiB, of the plain version and of ours."""
     versions = (OURS,) if method == FROZEN else (PLAIN, OURS)
     run = (model, str(classes), device, str(samples), method)
     return [pair for version in versions for pair in in_child(*run, version)]
 
 
 def in_child(*arguments: str) -> list[tuple[float, float] | None]:
-    """What a process of its own prints; None where it was killed for want of memory."""
+    """The output of a separate process; None if it was killed because memory ran out."""
     command = [sys.executable, __file__, "--one", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode < 0:

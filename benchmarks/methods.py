@@ -1,10 +1,10 @@
-"""Time an item of every method that decides from cached features, as a table.
+"""The time per item of every method that decides from cached features, as a table.
 
     python benchmarks/methods.py [--method NAME …] [--classes 10,100,1000] [--rounds 5]
 
-Random features: the work is that of real ones for all that does not depend on what they show. A
-cell is microseconds of the processor an item, the median of some rounds on one BLAS thread, from
-zero-shot scores that are there.
+Features are random; the work is the same as for real ones unless it depends on what they show. A
+value is the processor's microseconds per item, the median of some rounds on one BLAS thread,
+without the zero-shot scores, which are computed before.
 """
 
 import argparse
@@ -29,7 +29,7 @@ INJECT_EVERY = 9  # one injected item after every eight
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--method", action="append", help="may be given again; all by default")
+    parser.add_argument("--method", action="append", help="may be repeated; all by default")
     parser.add_argument("--classes", default="10,100,1000")
     parser.add_argument("--items", type=int, default=5_000)
     parser.add_argument("--words", type=int, default=10_000)
@@ -38,13 +38,13 @@ def options() -> argparse.Namespace:
 
 
 def rows(generator: np.random.Generator, count: int, dim: int = DIM) -> NDArray[np.float32]:
-    """Unit rows (count, dim)."""
+    """Rows (count, dim) of unit norm."""
     made = generator.standard_normal((count, dim), np.float32)
     return made / np.linalg.norm(made, axis=1, keepdims=True)
 
 
 def stream(items: int, classes: int, words: int, dim: int = DIM) -> StreamData:
-    """A stream whose items lie near a class, so that they are not all noise."""
+    """A stream whose items are near a class, so that not all of them are noise."""
     generator = np.random.default_rng(0)
     text = rows(generator, classes, dim)
     images = 10 * (rows(generator, items, dim) + 0.3 * text[np.arange(items) % classes])
@@ -54,11 +54,11 @@ def stream(items: int, classes: int, words: int, dim: int = DIM) -> StreamData:
 
 
 def microseconds(method: str, data: StreamData, rounds: int) -> float:
-    """An item's; the first round, which may compile, does not count."""
+    """The time of an item. The first round, which may compile, does not count."""
     settings = build_run(method, "", "", None, "a photo of a {}.")
     if METHODS[method].needs != WORDS:
         data = replace(data, more_text=None)
-    chosen, times = METHODS[method], []  # with a BLAS of its own, maybe: limited after it
+    chosen, times = METHODS[method], []  # before the limit, because it may load a BLAS of its own
     with threadpool_limits(1, user_api="blas"):
         for _ in range(rounds + 1):
             started = time.process_time()

@@ -1,12 +1,12 @@
-"""Where the time of `zsntta detect` goes: on a folder for the first time, and for the second.
+"""The time that each step of `zsntta detect` takes, on a folder for the first and the second time.
 
 Usage: photos.py [--photos 500] [--times 3]
 
-Photos of 1600 x 1200 are made and judged with the embedded encoder, whose own pass takes least.
-Seconds of the processor are what a busy machine changes least; those on the clock stand beside
-them. The start, which loads torch, is a first run on one photo. The other parts are measured one
-after another in one thread, on every tenth photo, and summed for all: what is left of the
-command's seconds is our own code.
+Photos of 1600 x 1200 pixels are made and judged with the embedded encoder, whose own pass is the
+fastest. A busy machine affects the processor's seconds least; wall-clock seconds are given, too.
+The start, which loads torch, is a first run on one photo. The other steps are measured one after
+the other in one thread, on every tenth photo, and extrapolated to all. The rest of the command's
+seconds is spent in our own code.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from rich.table import Table
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
 
-SMALL = 5_000  # pictures of the folder that is judged a second time
+SMALL = 5_000  # pictures in the folder that is judged twice
 DETECT = (sys.executable, "-m", "zsntta_cli", "detect", "photos", "--model", "tiny", "--classes",
           "circle,square", "--output", "rows.jsonl")  # fmt: skip
 
@@ -50,7 +50,7 @@ def photo(seed: int, width: int, height: int) -> bytes:
 
 
 def run(folder: Path) -> tuple[float, float]:
-    """Seconds of the processor, and those on the clock, of one run of the command."""
+    """The processor's seconds and the wall-clock seconds of one run of the command."""
     before, started = os.times(), time.perf_counter()
     subprocess.run(DETECT, cwd=folder, check=True, stderr=subprocess.DEVNULL)
     now = os.times()
@@ -59,7 +59,7 @@ def run(folder: Path) -> tuple[float, float]:
 
 
 def medians(folder: Path, times: int, is_first: bool = False) -> tuple[float, float]:
-    """The median seconds of several runs; before a first one no features are kept."""
+    """The median seconds of several runs; without features from before if it is a first run."""
     runs = []
     for _ in range(times):
         if is_first:
@@ -70,7 +70,7 @@ def medians(folder: Path, times: int, is_first: bool = False) -> tuple[float, fl
 
 
 def parts(files: list[Path]) -> dict[str, float]:
-    """The median seconds of the processor that each step takes of a photo."""
+    """The median processor seconds that each step takes per photo."""
     encoder = load_encoder(EncoderChoice("tiny"), "cpu")
 
     def decoded(data: bytes) -> Image.Image:
@@ -124,7 +124,7 @@ def main(photos: int = 500, times: int = 3) -> None:
         (folder / "photos").mkdir()
         for i in range(SMALL):
             (folder / f"photos/{i:05}.jpg").write_bytes(photo(i, 96, 64))
-        time.sleep(5)  # files that were written just now are read again
+        time.sleep(5)  # files that were just written would be read again
         run(folder)
         own, clock = medians(folder, times)
         table.add_row(f"second run, {SMALL:,} photos", f"{own:.1f}", f"{clock:.1f}", "")

@@ -1,7 +1,7 @@
-"""Tent, SoTTA and TPT as the released code works: what the package must agree with, and outrun.
+"""Tent, SoTTA and TPT as the released code runs them, with which the package must agree.
 
-Every pass encodes all prompts again, all 77 tokens of them, and TPT encodes all views of every
-sample, whether it tunes on it or not.
+Each pass encodes all prompts again, with all 77 tokens, and TPT encodes all views of every sample,
+whether it tunes on the sample or not.
 """
 
 import random
@@ -20,7 +20,7 @@ from zsntta_cli.simulation.runs import RunSettings
 
 
 class Plain:
-    """The whole model, at every call."""
+    """The whole model, run in full at every call."""
 
     def __init__(self, data: LiveData, settings: RunSettings) -> None:
         self.data, self.encoder = data, data.encoder

@@ -1,9 +1,9 @@
-"""Images a second of an encoder in each precision, in turn, and what its features lose by it.
+"""Images per second of an encoder in each precision, and how much its features change.
 
     .venv/bin/python benchmarks/precision.py --model ViT-B-16
 
-Weights are random ones by default, which take as long as any. Images are built-in shapes; features
-are held against those in fp32.
+By default the weights are random, which take as long as any others. Images are built-in shapes, and
+features are compared with those in fp32. The precisions are measured alternately.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.settings import EncoderChoice
 
 PRECISIONS = ("fp32", "bf16", "amp")
-WANTED = ("avx512_bf16", "amx_bf16")  # what a processor multiplies such numbers with
+WANTED = ("avx512_bf16", "amx_bf16")  # instructions that multiply such numbers
 HEAD = ("precision", "images/s", "of fp32", "cosine", "least", "same class, %")
 
 
@@ -35,7 +35,7 @@ def options() -> argparse.Namespace:
 
 
 def instructions() -> str:
-    """Which of the wanted instructions this processor has; Linux says it."""
+    """The wanted instructions that this processor has, according to Linux."""
     info = Path("/proc/cpuinfo")
     flags = info.read_text().split() if info.exists() else []
     return ", ".join(name for name in WANTED if name in flags) or "none that it says"
@@ -61,7 +61,7 @@ def main() -> None:
     features = {name: encoder.encode_pixels(pixels) for name, encoder in encoders.items()}
     units = {name: rows / np.linalg.norm(rows, axis=1)[:, None] for name, rows in features.items()}
     times: dict[str, list[float]] = {name: [] for name in encoders}
-    for _ in range(chosen.rounds):  # in turn, as others may use the machine
+    for _ in range(chosen.rounds):  # alternating, because others may use the machine
         for name, encoder in encoders.items():
             times[name].append(seconds(encoder, pixels))
     middle = {name: statistics.median(times[name]) for name in encoders}

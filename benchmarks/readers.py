@@ -2,9 +2,10 @@
 
     .venv/bin/python benchmarks/readers.py --images 512
 
-By 1, 2 … threads of one process, as an extraction reads, and by as many processes of one thread
-each. In turns, medians; the time of the processor is that of 1 thread, so that cores for an encoder
-of N images a second are N times its milliseconds / 1000, if nothing else stands in the way.
+Images are read by 1, 2 … threads of one process, as in an extraction, and by as many processes with
+one thread each. Values are medians of alternating runs. The processor's time is that of one thread:
+an encoder of N images per second needs N times its milliseconds / 1000 in cores, if nothing else
+limits it.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def read_rows(read: Read, rows: range) -> int:
 
 
 def rate(pool: ProcessPoolExecutor | ThreadPoolExecutor, read: Read, count: int) -> float:
-    """Images a second, in tasks of 16."""
+    """Images per second, in tasks of 16."""
     tasks = [range(i, min(i + 16, count)) for i in range(0, count, 16)]
     started = time.perf_counter()
     done = sum(pool.map(partial(read_rows, read), tasks))
@@ -104,7 +105,7 @@ def main() -> None:
     for what, read in reads.items():
         rates: dict[str, list[float]] = {name: [] for name in pools}
         for pool in pools.values():
-            rate(pool, read, 32)  # started, and what is made once made
+            rate(pool, read, 32)  # so that workers are started, and caches filled
         for _ in range(options.rounds):
             for name, pool in pools.items():
                 rates[name].append(rate(pool, read, options.images))

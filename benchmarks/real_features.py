@@ -1,13 +1,13 @@
-"""Feature files, with word lists, of .npz files of CLIP features: what `zsntta simulate` runs on.
+"""Turn .npz files of CLIP features into feature files and word lists for `zsntta simulate`.
 
     python benchmarks/real_features.py FOLDER [--features-dir features] [--encoder real]
 
-FOLDER has `SET-PART.npz` (features (N, D), labels (N,)) and, for a set that can be ID,
-`text-SET.npz` (text_features (C, D) unit norm, class_names). Where no text tower is at hand, the
-names of the other sets are words: for each ID set a list `not-SET` of them, without those that the
-set has itself, and the mean of the unit text features of `--generic SET` is the generic text. Text
-features are filed under the sets' default prompt, however they were made.
-Prints a command that runs each ID set against each set without class names.
+FOLDER has `SET-PART.npz` with features (N, D) and labels (N,) and, for each set that can be an ID
+set, `text-SET.npz` with text_features (C, D) of unit norm and class_names. Because the text tower
+may be unavailable, the names of the other sets serve as words: each ID set has a list `not-SET` of
+them, without its own class names, and the mean of the unit text features of `--generic SET` is the
+generic text. Text features are stored under the sets' default prompt, whichever prompt made them.
+The script prints a command that runs each ID set against each set without class names.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from zsntta_cli.datasets import default_prompt
 from zsntta_cli.datasets.names import WORDS, words_name
 from zsntta_cli.settings import ImportSettings
 
-SAME = 0.98  # cosine of two names that are one: spelled otherwise, or with a space
+SAME = 0.98  # cosine of two spellings of one name
 
 
 def options() -> argparse.Namespace:
@@ -41,7 +41,7 @@ def options() -> argparse.Namespace:
 
 
 def imported(given: argparse.Namespace) -> dict[str, Features]:
-    """All sets as feature files, by name."""
+    """Import all sets; return their features by name."""
     found = {}
     for path in sorted(given.folder.glob("*.npz")):
         if path.stem.startswith("text-"):
@@ -61,7 +61,7 @@ def own_text(one: Features) -> NDArray[np.float32]:
 
 
 def add_generic(sets: Mapping[str, Features], of: str) -> None:
-    """Write the mean of a set's text features into all files of sets with text."""
+    """Write the mean of a set's text features into the files of all sets with text."""
     mean = own_text(sets[of]).mean(0, dtype=np.float64).astype(np.float32)
     for one in sets.values():
         if one.texts:
@@ -70,7 +70,7 @@ def add_generic(sets: Mapping[str, Features], of: str) -> None:
 
 
 def write_words(given: argparse.Namespace, sets: Mapping[str, Features], id_set: str) -> int:
-    """The names of all other sets, but for those that `id_set` has: how many."""
+    """Write the names of all other sets that `id_set` does not have; return their number."""
     prompt, own = default_prompt(id_set), own_text(sets[id_set])
     words, rows = [], []
     for name, other in sets.items():

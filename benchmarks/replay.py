@@ -1,7 +1,7 @@
-"""Time of replays from cached features: `make bench`. Random features of the true sizes.
+"""The time of replays from cached features (`make bench`), on random features of the true sizes.
 
-Each line is the median of several runs; the plain loop (tests/reference/adand.py) is run side by
-side on a shorter stream, and its time is given for the same number of items.
+Each line is the median of several runs. The plain loop (tests/reference/adand.py) is timed on a
+shorter stream, and its time is extrapolated to the same number of items.
 """
 
 import functools
@@ -118,18 +118,18 @@ def in_process(table: Table) -> None:
 
 
 def cull_rows(table: Table) -> None:
-    """A real stream has structure that random features lack; the work is the same."""
+    """A real stream has structure that random features lack, but the work is the same."""
     run = build_run("cull", "", "", None, PROMPT)
     for classes, budget in ((24, "5"), (1_000, "8")):
         data = stream(8_000, classes)
-        with threadpool_limits(1, "blas"):  # as `simulate` runs; SciPy's is loaded by now
+        with threadpool_limits(1, "blas"):  # as in `simulate`; SciPy's BLAS is loaded by now
             seconds = median_time(functools.partial(pushed, cull.Cull, data, run), 5)
         name = f"cull, microseconds an item, {classes:,} classes"
         table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)
 
 
 def one_by_one(table: Table) -> None:
-    """A feature at a time as it is served: its scores, the decision and what is learned."""
+    """One feature at a time, as in a service: its scores, the decision and the update."""
     for method in ("zs-clip", "adand", "cull"):
         data = stream(3_000, 1_000)
         detector = Detector(data.text_features, 100.0, method=method)
@@ -146,7 +146,7 @@ def command(root: Path, *arguments: str) -> None:
     zsntta = Path(sys.executable).with_name("zsntta")
     options = ["--encoder", "bench", "--features-dir", str(root), "--format", "json", "--fresh"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run(  # with bytecode, as an installed package has it
+    subprocess.run(  # with bytecode, as in an installed package
         [zsntta, "simulate", *arguments, *options], check=True, capture_output=True,
         env=environment,
     )  # fmt: skip

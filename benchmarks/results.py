@@ -1,7 +1,7 @@
-"""Time of what is kept: storing a run, listing 10,000, a published table, a report of 5,000.
+"""The time of commands on kept results: storing a run, listing 10,000, a published table, a report.
 
-Usage: results.py [FOLDER]. Whole processes are timed, start-up included, medians of five, beside
-`zsntta --version`. The runs are made up, as tests make them.
+Usage: results.py [FOLDER]. Times are those of whole processes, including the start, as medians of
+five, next to `zsntta --version`. The runs are synthetic, made with the tests' helpers.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ ITEMS = 20_000  # test samples of a stream
 
 
 def made(count: int) -> Iterator[Record]:
-    """So many runs: methods on pairs, by seed."""
+    """That many runs: methods on pairs, by seed."""
     usual = {
         name: kept_run(name, samples=ITEMS // 2, known=7000, caught=8000, curves=curves())
         for name in METHODS

@@ -1,11 +1,11 @@
-"""What an item costs by the number of items, of classes and of dimensions, beside its floor.
+"""The time per item by the number of items, classes and dimensions, compared with a lower bound.
 
     python benchmarks/scaling.py [--rounds 5] [--method NAME …] [--long 1000000]
 
-The floor is what no replay can go below on one thread of this machine: the bytes of the features
-over the bandwidth of reading, or the multiplications over the rate of matrix products, both
-measured first; TDA's is that of full caches. Memory is that of a process of its own, by the rows of
-its feature files.
+On one thread of this machine, no replay can be faster than the bytes of the features divided by the
+bandwidth of reading, or the multiplications divided by the rate of matrix products; both rates are
+measured first. TDA's bound is that of full caches. Memory is that of a separate process, by the
+number of rows in its feature files.
 """
 
 import argparse
@@ -30,17 +30,17 @@ from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import StreamSettings
 
 METHODS = ("zs-clip", "adand", "cull", "tda")
-ITEMS, CLASSES, DIM = 10_000, 100, 512  # where the others vary
-KEYS = 5  # of a class in TDA's two caches, when they are full
+ITEMS, CLASSES, DIM = 10_000, 100, 512  # while the others vary
+KEYS = 5  # per class in TDA's two caches when they are full
 
 
 def fastest(work: Callable[[], object], rounds: int = 7) -> float:
-    """Seconds."""
+    """The seconds of the fastest round."""
     return min(timeit.repeat(work, number=1, repeat=rounds))
 
 
 def machine() -> tuple[float, float]:
-    """Bytes a second that one thread reads, and multiply-adds a second of a float32 product."""
+    """The bytes per second that one thread reads, and its multiply-adds per second in float32."""
     read = np.ones(2**27, np.float32)
     left, right = np.ones((1024, 512), np.float32), np.ones((512, 1000), np.float32)
     with threadpool_limits(1, "blas"):
@@ -49,7 +49,7 @@ def machine() -> tuple[float, float]:
 
 
 def scored(items: int, classes: int, dim: int, rounds: int) -> float:
-    """Microseconds of the zero-shot scores of an item, from float16."""
+    """The microseconds of an item's zero-shot scores, from float16."""
     data = stream(items, classes, 1, dim)
     features = data.image_features.astype(np.float16)
     score = partial(zero_shot, features, data.text_features, 100.0)
@@ -58,7 +58,7 @@ def scored(items: int, classes: int, dim: int, rounds: int) -> float:
 
 
 def floors(classes: int, dim: int, bandwidth: float, products: float) -> list[float]:
-    """Microseconds an item at least: of the scores, and of each of METHODS."""
+    """The least microseconds per item: of the scores, and of each of METHODS."""
     read = {"adand": 4 * dim / bandwidth, "cull": 4 * dim / bandwidth}
     product = {"tda": KEYS * classes * dim / products}
     score = max(2 * dim / bandwidth, classes * dim / products)
@@ -91,7 +91,7 @@ def costs(names: list[str], rounds: int, longest: int) -> Table:
 
 
 def replay(method: str, folder: Path) -> None:
-    """A run on all that is there, in this process."""
+    """Run on all feature files, in this process."""
     run = simulation(folder)
     noise = StreamSettings().noise if method == "zs-clip" else "gaussian"
     run(method, id_set="cifar10", ood_set="svhn", ood_fill="cap", noise=noise)
@@ -118,7 +118,7 @@ def memory(names: list[str], rows: tuple[int, ...]) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--method", action="append", help="may be given again")
+    parser.add_argument("--method", action="append", help="may be repeated")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--long", type=int, default=1_000_000, help="items of the longest stream")
     parser.add_argument("--replay", type=Path, help=argparse.SUPPRESS)

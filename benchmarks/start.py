@@ -1,11 +1,11 @@
-"""What a start of the command line costs, beside a Python that imports the same libraries.
+"""The time that the command line takes to start, compared with Python importing the same libraries.
 
 Usage: start.py [--times 11]
 
-The four commands run in turn, so that all see the same load. Seconds of the processor, in user
-mode, are what a busy machine changes least; seconds on the clock stand beside them. The replay is
-of AdaND on the built-in sets, with features that `zsntta extract` caches first; its record is not
-kept from before.
+The commands run alternately, so all of them see the same load. A busy machine affects the
+processor's seconds in user mode least; wall-clock seconds are given, too. The replay is AdaND on
+the built-in sets, with features that `zsntta extract` caches first, and without kept results unless
+the row says so.
 """
 
 import os
@@ -23,19 +23,19 @@ from rich.table import Table
 
 ZSNTTA = (sys.executable, "-m", "zsntta_cli")
 REPLAY = (*ZSNTTA, "simulate", "--model", "tiny", "--dataset", "shapes", "--ood", "glyphs")
-PAIRS = {  # by name: the command, and what its libraries alone cost
+PAIRS = {  # by name: the command, and the import of its libraries alone
     "zsntta --help": ((*ZSNTTA, "--help"), "import typer, rich.table"),
     "zsntta simulate --method adand": (
         (*REPLAY, "--method", "adand", "--fresh"), "import numpy, h5py, typer",
     ),
     "the same, its record kept": ((*REPLAY, "--method", "adand"), "import numpy, h5py, typer"),
 }  # fmt: skip
-# Installed packages are compiled once; without this a checkout is compiled at each start.
+# An installed package is compiled once; a checkout would be compiled at each start without this.
 _COMPILED = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 def seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
-    """The processor's seconds in user mode, and those on the clock, of one run of a command."""
+    """The processor's seconds in user mode and the wall-clock seconds of one run of a command."""
     before, started = os.times(), time.perf_counter()
     subprocess.run(command, cwd=folder, env=_COMPILED, check=True, stdout=subprocess.DEVNULL)
     return os.times().children_user - before.children_user, time.perf_counter() - started
@@ -53,7 +53,7 @@ def main(times: int = 11) -> None:
             subprocess.run(extract, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         for name, (command, libraries) in PAIRS.items():
             alone = (sys.executable, "-c", libraries)
-            seconds(command, folder), seconds(alone, folder)  # files are read from the disk once
+            seconds(command, folder), seconds(alone, folder)  # so that files are in memory
             runs = [(seconds(command, folder), seconds(alone, folder)) for _ in range(times)]
             row = [name, f'python -c "{libraries}"']
             for kind in (0, 1):

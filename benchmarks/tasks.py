@@ -1,6 +1,6 @@
-"""What beside.py times, in a process of its own: `tasks.py TASK FOLDER` prints seconds and MiB.
+"""The tasks that beside.py times: `tasks.py TASK FOLDER` prints the seconds and MiB of one.
 
-Runs in the tree that PYTHONPATH names, an older one too: it uses what both have.
+They run in the tree that PYTHONPATH names, which may be an older one: only what both have is used.
 """
 
 import sys
@@ -69,7 +69,7 @@ def long_stream(folder: Path, method: str) -> float:
 
 
 def tda(_folder: Path, classes: int) -> float:
-    """TDA on 2,000 items; gives the milliseconds of one, in seconds."""
+    """TDA on 2,000 items; return the milliseconds of one as if they were seconds."""
     from threadpoolctl import threadpool_limits
 
     from zsntta_cli.methods import METHODS
@@ -91,7 +91,7 @@ def tda(_folder: Path, classes: int) -> float:
 
 
 def draw(_folder: Path) -> float:
-    """3,000 built-in pictures as extraction reads them, by two threads."""
+    """3,000 built-in pictures, read by two threads as in an extraction."""
     from zsntta_cli import datasets
     from zsntta_cli.encoders.batches import load_batches
 
@@ -134,7 +134,7 @@ TASKS: dict[str, Callable[[Path], float]] = {
 
 
 def peak_memory() -> float:
-    """MiB that this process had at most; `ru_maxrss` begins with its parent's."""
+    """The peak MiB of this process; `ru_maxrss` starts with its parent's."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024

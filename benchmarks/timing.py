@@ -1,16 +1,16 @@
-"""The paper's table 4 on this machine: seconds a sample and memory of each method with its encoder.
+"""The paper's table 4 on this machine: seconds per sample and memory of each method.
 
 Usage: timing.py [--model tiny] [--pretrained none] [--method tent --batch-size 128]
 
-The time is that from an image in memory to the decision on it, with adaptation and injected noise
-(one image after eight samples, as in the paper, which encodes them). It does not cover loading the
+The time is that from an image in memory to its decision, including adaptation and injected noise
+(one image after eight samples, as in the paper, which encodes them). It excludes loading the
 encoder, the text features of the class names, the first samples (compilation, warm-up), feature
-files, and reading and decoding images, which cost all methods the same. The paper's times at batch
-size 1 hold that it encodes the prompts of all 1,000 classes anew for each image. Methods adapt on
-half of the samples: the pipeline is `gt`, so the choice does not depend on the weights.
+files, and reading and decoding images, which take equally long for all methods. The paper's times
+at batch size 1 include encoding the prompts of all 1,000 classes again for each image. Methods
+adapt on half of the samples: the pipeline is `gt`, so the choice does not depend on the weights.
 
-Memory is the peak of a GPU's allocator, or of the process on a CPU. Each method runs in a process
-of its own, so that no peak is another method's.
+Memory is the peak of a GPU's allocator, or of the process on a CPU. Each method runs in a separate
+process, so that no peak is that of another method.
 """
 
 import contextlib
@@ -40,15 +40,15 @@ from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts
 from zsntta_cli.simulation.replay import resident_peak
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
-# Method and batch size: the paper's seconds and GiB on one A800 with 80 GiB. SoTTA with 64, the
-# images between two of its steps in one pass, is how it is run here.
+# Method and batch size: the paper's seconds and GiB on one A800 with 80 GiB. SoTTA with 64, which
+# encodes the images between two of its steps in one pass, is how it runs here.
 PRINTED = {
     ("zs-clip", 1): (0.1125, 3.80), ("sotta", 1): (0.1193, 9.13), ("sotta", 64): None,
     ("tpt", 1): (0.3219, 21.23), ("adand", 1): (0.1272, 3.83), ("zs-clip", 128): (0.0015, 4.54),
     ("tent", 128): (0.0037, 14.99), ("adand", 128): (0.0017, 4.57),
 }  # fmt: skip
-NOISE_EVERY = 8  # M of methods that inject noise, whose injected images are encoded too
-PICTURES = 16  # different pictures, which the stream repeats
+NOISE_EVERY = 8  # M, for methods that inject noise; injected images are encoded, too
+PICTURES = 16  # different pictures, which are repeated in the stream
 # These take a sample's features from the cache, so the time to encode them is added.
 TAKE_FROM_CACHE = ("tpt", "adand+tent")
 
@@ -62,7 +62,7 @@ def main(
     classes: int = 1_000,
     device: str = "auto",
 ) -> None:
-    """Measure and print; without a method the columns of table 4."""
+    """Measure and print; without a method, print the columns of table 4."""
     encoder = EncoderChoice(model, pretrained)
     table = Table(title=f"{model}, {classes} classes, {samples:,} samples")
     for head in ("method", "batch size", "seconds", "paper", "GiB", "paper", "on"):
@@ -83,18 +83,18 @@ def main(
 def measure(
     method: str, batch_size: int, choice: EncoderChoice, device: str, samples: int, classes: int
 ) -> tuple[float, float, str]:
-    """Measure seconds a sample and GiB in this process, and say on what."""
+    """Measure seconds per sample and GiB in this process, and name the device."""
     import torch
 
     encoder = load_encoder(choice, device)
     is_gpu = encoder.device.type == "cuda"
     name = f"cpu, {torch.get_num_threads()} threads"
     data = live_data(encoder, settings(method, batch_size), samples, classes)
-    if is_gpu:  # forget the peak of loading the encoder, which is not the method's
+    if is_gpu:  # loading the encoder is not part of the method
         name = torch.cuda.get_device_name(encoder.device)
         torch.cuda.reset_peak_memory_stats(encoder.device)
     else:
-        with contextlib.suppress(OSError):  # only Linux can reset it; elsewhere loading counts
+        with contextlib.suppress(OSError):  # only Linux can reset it; elsewhere loading counts, too
             Path("/proc/self/clear_refs").write_text("5")
     warm_up = max(2 * batch_size, samples // 20)
     try:
@@ -116,7 +116,7 @@ def settings(method: str, batch_size: int) -> RunSettings:
 
 
 def live_data(encoder: Encoder, run: RunSettings, samples: int, classes: int) -> LiveData:
-    """Make a stream of pictures in memory, half of which are clean, with injected noise."""
+    """Make a stream of pictures in memory, half of them clean, with injected noise."""
     injects = run.stream.noise != NO_NOISE
     total = samples + samples // NOISE_EVERY * injects
     injected = injects & (np.arange(total) % (NOISE_EVERY + 1) == NOISE_EVERY)
@@ -157,7 +157,7 @@ def timed(data: LiveData, run: RunSettings, batch_size: int, warm_up: int) -> fl
 
 
 def steps(data: LiveData, run: RunSettings, batch_size: int) -> Iterator[int]:
-    """Go through the stream, and give the number of items whenever some are decided."""
+    """Go through the stream, and yield the number of items whenever some are decided."""
     method: Any = METHODS[run.method]
     if method.live:
         for decisions in method(data, run.options, run.threshold).run():

@@ -1,9 +1,9 @@
-"""Cut sets to a few, uneven classes, as people's folders are; each is a set of its own.
+"""Reduce sets to a few classes of uneven sizes, as in people's folders; each result is a new set.
 
     python benchmarks/uneven.py features/my-clip pets --classes 12 --rate 0.75 --seeds 0,1,2
 
-writes `pets-12-x0.75-s0` and so on beside `pets`: so many of its classes, drawn by the seed, of
-which the j-th keeps a share RATE^j of its images, at least one. Prints the sets' names.
+This writes `pets-12-x0.75-s0` and so on beside `pets`. The seed chooses that many of its classes,
+and class j keeps a share RATE^j of its images, at least one. The names of the sets are printed.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from zsntta_cli.cache.store import Features
 def uneven_rows(
     labels: NDArray[np.integer], classes: int, rate: float, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of labels (N,) that a cut keeps, and its classes in ascending order."""
+    """The rows of labels (N,) that a reduced set keeps, and its classes in ascending order."""
     generator = np.random.default_rng(seed)
     chosen = generator.permutation(int(labels.max()) + 1)[:classes]
     kept = []
@@ -32,7 +32,7 @@ def uneven_rows(
 
 
 def write_cut(whole: Features, name: str, classes: int, rate: float, seed: int) -> Path:
-    """Write the cut of a set under a name, beside it."""
+    """Write a reduced set under a name, beside the set."""
     rows, chosen = uneven_rows(whole.labels, classes, rate, seed)
     ids = store.read_sample_ids(whole.path)
     path = feature_path(whole.path.parent.parent, whole.path.parent.name, name)
@@ -50,7 +50,7 @@ def write_cut(whole: Features, name: str, classes: int, rate: float, seed: int) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of feature files of one encoder")
+    parser.add_argument("folder", type=Path, help="folder of one encoder's feature files")
     parser.add_argument("name", help="a set with labels")
     parser.add_argument("--classes", type=int, required=True)
     parser.add_argument("--rate", type=float, default=1.0)

@@ -1,12 +1,12 @@
-"""A person's way through a review page in a browser, in numbers.
+"""Measure how a person works through a review page in a browser.
 
     zsntta detect photos --classes cat,dog --review review.html
     python benchmarks/walk.py review.html [OTHER.html …]
 
-A page is opened five times in the system's Chromium, with a window of 1280 x 900 pixels. Columns,
-medians: the size of the page; the time until it is loaded and a picture is shown; how far below
-the page's top that picture is; the time of an answer, where as many images as `--answers` says are
-answered one after the other by the key `n`; the lines that the export then has.
+Each page is opened five times in the system's Chromium, in a window of 1280 x 900 pixels. The
+columns are medians: the size of the page; the time until it is loaded and shows a picture; the
+distance of that picture from the top; the time per answer, when `--answers` images are answered one
+after the other with the key `n`; and the number of lines that are then exported.
 """
 
 import argparse
@@ -25,10 +25,10 @@ SHOWN = "[...document.images].find(image => image.offsetParent && image.naturalW
 
 
 class Walk(NamedTuple):
-    """What one way through a page took."""
+    """The measurements of one walk through a page."""
 
     opened: float  # s
-    answered: float  # s, an image
+    answered: float  # s per image
     top: float  # pixels, of the first picture
     exported: int  # lines
 
@@ -56,7 +56,7 @@ def walk(browser: Browser, path: Path, answers: int) -> Walk:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="+", type=Path, help="of `zsntta detect --review`")
+    parser.add_argument("pages", nargs="+", type=Path, help="pages of `zsntta detect --review`")
     parser.add_argument("--answers", type=int, default=20)
     options = parser.parse_args()
     table = Table("page", "kB", "opened, ms", "first picture at, px", "an answer, ms", "exported")

@@ -1,9 +1,10 @@
-"""Draw a stream as `cull` sees it: scores of clean and noisy items, and the threshold.
+"""Draw a stream as `cull` sees it: the scores of clean and noisy items, and the threshold.
 
     zsntta demo && pip install matplotlib
     python tools/draw_detector.py features docs/detector.png
 
-The embedded encoder, `shapes` against `glyphs` at 25 % noise, clean at first (`--order late`).
+The encoder is the embedded one, with `shapes` against `glyphs` at 25 % noise, and the stream starts
+clean (`--order late`).
 """
 
 import sys
@@ -17,8 +18,8 @@ from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID
 
-_ITEMS = 6_000  # of the stream, every one of which would be a cloud
-_CLEAN, _NOISY, _LINE = "#0072b2", "#d55e00", "#222222"  # told apart by colour-blind readers too
+_ITEMS = 6_000  # of the stream; all of them would be a cloud
+_CLEAN, _NOISY, _LINE = "#0072b2", "#d55e00", "#222222"  # for colour-blind readers, too
 
 
 def main(root: Path, target: Path) -> None:

@@ -3,11 +3,11 @@
     python tools/export_tiny.py --work /tmp/tiny --seed 0
     python tools/export_tiny.py --work /tmp/sigmoid --folder /tmp/tiny-sigmoid
 
-With `--folder` it writes open_clip's own form instead, for `--model local-dir:/tmp/tiny-sigmoid`.
+With `--folder` it writes open_clip's format instead, for `--model local-dir:/tmp/tiny-sigmoid`.
 
-Two changes that leave every cosine as it is bring the features into CLIP's form: one
-random rotation of the common space spreads their energy over all 512 dimensions, and the
-image projection is scaled so that a raw image feature has a norm of about 10.
+Two changes, which preserve every cosine, make the features resemble CLIP's: a random rotation of
+the common space spreads their energy over all 512 dimensions, and the image projection is scaled so
+that a raw image feature has a norm of about 10.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def spread(model: open_clip.CLIP, pixels: NDArray[np.uint8], seed: int) -> None:
 
 
 def compact(model: open_clip.CLIP) -> dict[str, Tensor]:
-    """Return the weights to store: matrices in half precision, words in use only."""
+    """Return the weights to store: matrices in half precision, and only the words in use."""
     state = dict(model.state_dict())
     rows = state.pop("token_embedding.weight")
     small = {k: v.half() if v.ndim > 1 else v for k, v in state.items()}
@@ -63,10 +63,10 @@ def compact(model: open_clip.CLIP) -> dict[str, Tensor]:
 
 
 def write_folder(model: open_clip.CLIP, folder: Path) -> None:
-    """Write a model in open_clip's own form, with a word table of all of its tokens."""
+    """Write a model in open_clip's format, with embeddings for its whole vocabulary."""
     config = json.loads(CONFIG.read_text())
     if model.logit_bias is not None:
-        config["init_logit_bias"] = 0.0  # or open_clip would make none
+        config["init_logit_bias"] = 0.0  # without it open_clip would create none
     state = dict(model.state_dict())
     rows = state.pop("token_embedding.weight")
     table = torch.zeros(config["text_cfg"]["vocab_size"], rows.shape[1])
@@ -79,7 +79,7 @@ def write_folder(model: open_clip.CLIP, folder: Path) -> None:
 
 
 def load_tiny() -> open_clip.CLIP:
-    """Load the assets by the package's own loader."""
+    """Load the assets with the package's own loader."""
     model: open_clip.CLIP = load_weights(EncoderChoice(TINY)).model
     return model.eval()
 
@@ -93,7 +93,7 @@ def _texts(model: open_clip.CLIP, name: str) -> NDArray[np.float32]:
 
 
 def judge(model: open_clip.CLIP, limit: int | None) -> dict[str, dict[str, float]]:
-    """Measure the built-in sets: zero-shot accuracy, and MCM AUROC with `shapes` as ID."""
+    """Measure zero-shot accuracy on the built-in sets, and MCM AUROC with `shapes` as ID."""
     scale, shapes = model.logit_scale.exp().item(), _texts(model, "shapes")
     figures, scores = {}, {}
     for name in BUILTIN:
@@ -121,11 +121,11 @@ def judge(model: open_clip.CLIP, limit: int | None) -> dict[str, dict[str, float
 def main() -> None:
     """Export, load again, check and record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--work", type=Path, required=True, help="where train_tiny.py wrote")
+    parser.add_argument("--work", type=Path, required=True, help="folder of the checkpoints")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--judge", action="store_true", help="look at the built-in sets, too")
-    parser.add_argument("--limit", type=int, help="images a set to look at")
-    parser.add_argument("--folder", type=Path, help="where open_clip's own form is to be")
+    parser.add_argument("--judge", action="store_true", help="also measure on the built-in sets")
+    parser.add_argument("--limit", type=int, help="images per set to measure on")
+    parser.add_argument("--folder", type=Path, help="folder for a model in open_clip's format")
     parser.add_argument("--note", action="append", default=[], help="a line for the record")
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,10 +1,10 @@
-"""How often ZS-CLIP and cull are right by scores mcm and match, by number of classes.
+"""How often ZS-CLIP and cull are correct with the scores mcm and match, by number of classes.
 
     zsntta extract --model tiny
     python tools/match_table.py features/tiny
 
-The ID set is K classes of `shapes`, drawn by each seed. Mean Acc_H in percent over 25, 50 and 75 %
-noise and all seeds; at 0 % the share of clean images that are called noise.
+The ID set is K random classes of `shapes` for each seed. The values are Acc_H in percent, averaged
+over 25, 50 and 75 % noise and all seeds, and at 0 % the share of clean images called noise.
 """
 
 import argparse
@@ -29,7 +29,7 @@ PROMPT = "a photo of a {}."
 def stream(
     shapes: Features, other: Features, classes: NDArray[np.int64], ratio: float, seed: int
 ) -> tuple[StreamData, NDArray[np.int64]]:
-    """A shuffled stream of some classes and another set, and its labels, -1 for noise (T,)."""
+    """A shuffled stream of some classes and another set, and its labels (T,), -1 for noise."""
     rng = np.random.default_rng((seed, 1))
     rows = np.flatnonzero(np.isin(shapes.labels, classes))
     count = round(len(rows) * ratio / (1 - ratio))
@@ -43,7 +43,7 @@ def stream(
 
 
 def figure(method: str, data: StreamData, labels: NDArray[np.int64]) -> float:
-    """Acc_H of a stream in percent, of a clean one the share of it that is called noise."""
+    """Acc_H of a stream in percent; for a clean stream, the share of it called noise."""
     chosen = METHODS[method]
     found: Any = chosen(data, chosen.settings(), ThresholdSettings()).push(data)
     clean = labels >= 0
@@ -56,7 +56,7 @@ def figure(method: str, data: StreamData, labels: NDArray[np.int64]) -> float:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of an encoder's features")
+    parser.add_argument("folder", type=Path, help="folder of an encoder's features")
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     shapes = store.read(options.folder / "shapes.h5")

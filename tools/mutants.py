@@ -1,11 +1,12 @@
-"""Mutation testing: the small changes of a module that the tests of its room do not notice.
+"""Mutation testing: find small changes of a module that the tests of its room do not notice.
 
     make mutants
     python tools/mutants.py --jobs 8 zsntta_cli/methods/threshold.py
 
-A change is made in memory, never in a file: a fork imports the changed module and runs the tests of
-TESTS until one fails. A change that no test notices either lacks a test, or is none, as where two
-numbers are never equal: tests/mutants.toml says which are none, and why.
+A change is made in memory, never in a file: a forked process imports the changed module and runs
+the tests of TESTS until one fails. A change that no test notices either lacks a test or has no
+effect, for instance where two numbers are never equal. tests/mutants.toml lists the changes without
+effect, and why.
 """
 
 import argparse
@@ -47,7 +48,7 @@ OPPOSITE = {
     ast.Div: ast.Mult, ast.FloorDiv: ast.Div, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult,
     ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
 }  # fmt: skip
-# What decides nothing: types, and the wording of errors.
+# What has no effect on decisions: types, and the wording of errors.
 SKIPPED = {"annotation", "returns", "decorator_list", "type_params", "exc", "cause", "msg"}
 
 
@@ -56,7 +57,7 @@ class Change:
     """One small change of a module."""
 
     line: int
-    name: str  # the function, what stood there and what stands there now
+    name: str  # the function, the old and the new code
     make: Callable[[], None]  # changes the module's tree
 
 
@@ -94,7 +95,7 @@ def _text(node: ast.AST) -> str:
 
 
 def _others(node: ast.AST) -> Iterator[ast.AST]:
-    """What may stand in place of a node."""
+    """The alternatives to a node."""
     match node:
         case ast.Compare(ops=[op]) if type(op) in OPPOSITE:
             yield _with(node, ops=[OPPOSITE[type(op)]()])
@@ -155,10 +156,10 @@ def _imports_changed(path: str, tree: ast.Module) -> None:
 
 
 class Quick:
-    """A plug-in of pytest: properties have two seconds, and no failing example is made smaller."""
+    """A pytest plug-in: properties have two seconds, and failing examples are not made smaller."""
 
     def pytest_collection(self, session: Any) -> None:
-        """Once the suite's own profile is loaded."""
+        """Act once the suite's own profile is loaded."""
         import hypothesis
 
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
@@ -172,7 +173,7 @@ class Quick:
 
 
 def _test(path: str, tree: ast.Module, log: Path) -> int:
-    """Fork a process that runs the tests of a module; its id."""
+    """Fork a process that runs the tests of a module; return its id."""
     if process := os.fork():
         return process
     os.setsid()
@@ -195,7 +196,7 @@ def _test(path: str, tree: ast.Module, log: Path) -> int:
 
 
 def _ended(process: int, end: float) -> bool | None:
-    """Whether its tests passed, once a process has ended or is killed at `end`; None before."""
+    """Whether a process's tests passed, once it has ended or is killed at `end`; None before."""
     ended, status = os.waitpid(process, os.WNOHANG)
     if ended:
         return os.waitstatus_to_exitcode(status) == 0
@@ -211,7 +212,7 @@ def _all(path: str) -> list[Change]:
 
 
 def survivors(path: str, folder: Path, jobs: int) -> Iterator[tuple[Change, bool]]:
-    """Each change of a module, and whether its tests pass with it; so many at a time."""
+    """Each change of a module, and whether its tests pass with it, several at a time."""
     source = (ROOT / path).read_text()
     start = time.monotonic()
     process = _test(path, ast.parse(source), folder / "log")
@@ -219,7 +220,7 @@ def survivors(path: str, folder: Path, jobs: int) -> Iterator[tuple[Change, bool
         time.sleep(0.01)
     if not passed:
         sys.exit(f"The tests fail without a change:\n{(folder / 'log').read_text()}")
-    seconds = 10 + 5 * (time.monotonic() - start)  # what makes them endless is noticed
+    seconds = 10 + 5 * (time.monotonic() - start)  # a change that makes them endless is noticed
     waiting, running = list(range(len(_all(path)))), dict[int, tuple[Change, float]]()
     while waiting or running:
         while waiting and len(running) < jobs:
@@ -239,11 +240,11 @@ def main() -> None:
     """Print the changes that no test notices."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("modules", nargs="*", default=[*TESTS], metavar="MODULE")
-    parser.add_argument("--jobs", type=int, default=1, help="changes that are tried at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="changes to try at the same time")
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     known = tomllib.loads(KNOWN.read_text()) if KNOWN.exists() else {}
-    # So that no fork imports them again; nothing of the package.
+    # So that no fork imports them again; none of them is the package's.
     for name in ("pytest", "hypothesis", "numpy", "scipy.stats", "sklearn.metrics", "open_clip"):
         importlib.import_module(name)
     missed = 0

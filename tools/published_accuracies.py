@@ -1,11 +1,11 @@
-"""Make the table of published zero-shot accuracies that the package holds caches against.
+"""Make the table of published zero-shot accuracies with which the package compares cached features.
 
     python tools/published_accuracies.py openclip_results.csv zsntta_cli/cache/published.csv
 
-The argument is docs/openclip_results.csv of github.com/mlfoundations/open_clip (MIT): accuracies by
-CLIP_benchmark's templates. The accuracies under one template are those of "Test-Time Prompt Tuning"
-(Shu et al., NeurIPS 2022, Tables 1 and 2). Rows are held against the averages that are printed
-beside them, and the embedded encoder's are computed here.
+The first argument is docs/openclip_results.csv of github.com/mlfoundations/open_clip (MIT), with
+accuracies for CLIP_benchmark's templates. Accuracies for a single template are those of "Test-Time
+Prompt Tuning" (Shu et al., NeurIPS 2022, Tables 1 and 2). Rows are checked against the published
+averages, and the embedded encoder's accuracies are computed here.
 """
 
 import argparse
@@ -19,7 +19,7 @@ CIFAR, CARS, IMAGENET = "clip-cifar", "clip-cars", "clip-80"  # ensembles of set
 OPEN_CLIP = "open_clip's openclip_results.csv"
 TPT = "Shu et al. 2022 (TPT)"
 OURS = "tools/published_accuracies.py"
-# The column there, the set here, the images that were judged, and the templates.
+# open_clip's column, our set, its number of images, and the templates.
 COLUMNS = {
     "ImageNet 1k": ("imagenet", 50_000, IMAGENET),
     "ImageNet Sketch": ("imagenet-sketch", 50_889, IMAGENET),
@@ -47,7 +47,7 @@ TPT_SETS = (
     ("coop-food101", 30_300), ("coop-sun397", 19_850), ("coop-aircraft", 3_333),
     ("coop-eurosat", 8_100),
 )  # fmt: skip
-TPT_ROWS = {  # ImageNet and its kin, then the fine-grained sets; the averages that are printed
+TPT_ROWS = {  # the ImageNet sets, then the fine-grained ones, each with the published average
     "ViT-B-16": (
         (66.73, 47.87, 60.86, 73.98, 46.09), (59.11,),
         (67.44, 44.27, 88.25, 65.48, 65.13, 93.35, 83.65, 62.59, 23.67, 42.01), (63.58,),
@@ -119,7 +119,7 @@ def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path, help="open_clip's openclip_results.csv")
-    parser.add_argument("table", type=Path, help="where the table is written")
+    parser.add_argument("table", type=Path, help="the table to write")
     arguments = parser.parse_args()
     rows = [*of_open_clip(arguments.results), *of_tpt(), *of_the_embedded_encoder()]
     with arguments.table.open("w", newline="") as file:

@@ -1,4 +1,4 @@
-"""Write docs/record.schema.json anew from the annotations that files are held to."""
+"""Write docs/record.schema.json from the annotations against which files are checked."""
 
 import json
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""Try a release before it is one: `make release-check`.
+"""Try out a release before it is published: `make release-check`.
 
-A wheel and an sdist are built; the wheel has every file of the package and no other; then it is
-installed in clean environments, outside of the repository, with the newest and the lowest versions
-that it allows. In each of them the demo runs and a program that uses what is public passes
-`mypy --strict`. Needs uv, and a network or a cache of packages.
+A wheel and an sdist are built, and the wheel must have every file of the package and no other. It
+is then installed in clean environments outside the repository, with the newest and the oldest
+versions that it permits. In each of them the demo runs, and a program that uses the public names
+must pass `mypy --strict`. This needs uv, and a network or a cache of packages.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MUST_HAVE = (  # what a wheel was once built without, or may easily be
+MUST_HAVE = (  # files that a wheel once lacked, or may easily lack
     "zsntta_cli/py.typed",
     "zsntta_cli/encoders/assets/tiny.safetensors",
     "zsntta_cli/datasets/wordnet/words.tsv.gz",
@@ -53,10 +53,10 @@ REVEALED = ["float", "int", "Method"]
 
 
 def main() -> int:
-    """Run all checks; 1 where one failed."""
+    """Run all checks; return 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", nargs="+", default=["3.11", "3.14"], metavar="VERSION|PATH")
-    parser.add_argument("--torch-backend", default="cpu", help="of uv; '' takes PyPI's torch")
+    parser.add_argument("--torch-backend", default="cpu", help="uv's option; '' means PyPI's torch")
     arguments = parser.parse_args()
     failures = []
     with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def wrong_content(wheel: Path) -> list[str]:
-    """What is wrong with the wheel's files: one of the package that lacks, or a stranger's."""
+    """What is wrong with the wheel's files: files of the package that are missing, or others."""
     package = package_files()
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -93,7 +93,7 @@ def wrong_content(wheel: Path) -> list[str]:
 
 
 def package_files() -> set[str]:
-    """The files of the package, as git knows them."""
+    """The files of the package that git tracks."""
     listed = subprocess.run(
         ["git", "ls-files", "zsntta_cli"], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -101,7 +101,7 @@ def package_files() -> set[str]:
 
 
 def tried(place: Path, wheel: Path, python: str, resolution: str, torch_backend: str) -> str:
-    """What failed of a clean environment: the command, and the end of what it said."""
+    """The command that failed in a clean environment, and the end of its output."""
     backend = [f"--torch-backend={torch_backend}"] if torch_backend else []
     binary = place / "bin"
     inside = {**os.environ, "VIRTUAL_ENV": str(place), "PYTHONPATH": "", "COLUMNS": "120"}
@@ -134,7 +134,7 @@ def tried(place: Path, wheel: Path, python: str, resolution: str, torch_backend:
 
 
 def run(command: Sequence[str]) -> None:
-    """A command that must succeed."""
+    """Run a command that must succeed."""
     subprocess.run(command, check=True)
 
 

@@ -1,9 +1,10 @@
-"""Run notebooks in an empty folder and write what their cells really gave into them.
+"""Run notebooks in an empty folder, and save the outputs of their cells.
 
     python tools/run_notebooks.py docs/detect.ipynb docs/results.ipynb
 
-Cells run in order in one plain Python, without a Jupyter: a cell's output is what it prints, then
-its last expression, a picture where that is one. So cells use no magic, and tests need no kernel.
+Cells run in order in one plain Python process, without Jupyter: a cell's output is what it prints,
+then its last expression, as a picture if it is one. Cells therefore use no magic, and tests need no
+kernel.
 """
 
 import ast
@@ -21,11 +22,11 @@ from typing import Any
 
 Cell = dict[str, Any]
 
-_SAME = {"OMP_NUM_THREADS": "1", "NO_COLOR": "1"}  # so that the same is printed wherever it runs
+_SAME = {"OMP_NUM_THREADS": "1", "NO_COLOR": "1"}  # for the same output on every machine
 
 
 def run(path: Path) -> bool:
-    """Run one notebook in a process of its own; whether all of its cells did."""
+    """Run one notebook in a separate process; return whether all of its cells ran."""
     with tempfile.TemporaryDirectory() as empty:
         command = [sys.executable, str(Path(__file__).resolve()), "--here", str(path.resolve())]
         around = {**os.environ, **_SAME, "TMPDIR": empty}
@@ -52,7 +53,7 @@ def fill(path: Path) -> None:
 
 
 def outputs_of(source: str, number: int, names: dict[str, Any]) -> list[Cell]:
-    """Run a cell among the names of those before it: its outputs as nbformat 4 has them."""
+    """Run a cell in the namespace of those before it; return its outputs in nbformat 4."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
@@ -81,7 +82,7 @@ def shown(value: Any) -> Cell:
 
 
 def split(text: str) -> list[str]:
-    """Lines as nbformat keeps them."""
+    """Lines as nbformat stores them."""
     return text.splitlines(keepends=True)
 
 

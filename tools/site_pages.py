@@ -1,7 +1,8 @@
-"""Pages of the site that are not in docs/: files from elsewhere, and pages made of the code.
+"""Pages of the site that are not in docs/: files from elsewhere, and pages generated from the code.
 
 This is a hook of MkDocs (mkdocs.yml). README is the first page. The page of the command line is
-made of the commands' help, and the Python reference of the public names. Notebooks become pages.
+generated from the commands' help, and the Python reference from the public names. Notebooks become
+pages.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 
-# Pages of the site by the file that they are made of.
+# Pages of the site, by the file from which they are made.
 PAGES = {
     "README.md": "index.md",
     "CHANGELOG.md": "changes.md",
@@ -28,7 +29,7 @@ PAGES = {
     "docs/detect.ipynb": "detect-notebook.md",
     "docs/results.ipynb": "results-notebook.md",
 }
-# Files that pages link to, and that are no pages.
+# Files to which pages link, and which are not pages.
 FILES = (
     "LICENSE",
     "CITATION.cff",
@@ -57,7 +58,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Let links between files of the project lead to the site's pages."""
+    """Make links between files of the project lead to the site's pages."""
     del config, files
     here = page.file.src_uri
     source = next((source for source, of in PAGES.items() if of == here), f"docs/{here}")
@@ -79,7 +80,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def commands_page() -> str:
-    """Every command with all of its options, as its help says them."""
+    """Every command with all of its options, as in its help."""
     return "\n".join(["# Command line", "", *_command_lines()])
 
 
@@ -98,7 +99,7 @@ def _command_lines() -> Iterator[str]:
 
 
 def python_page() -> str:
-    """The reference of what `import zsntta_cli` gives, made of the docstrings."""
+    """The reference of what `import zsntta_cli` provides, from the docstrings."""
     import zsntta_cli
 
     names = [name for name in zsntta_cli.__all__ if name != "__version__"]
@@ -107,7 +108,7 @@ def python_page() -> str:
 
 
 def notebook_text(notebook: Any) -> str:
-    """A notebook as a page: its prose, its code, and what that printed."""
+    """A notebook as a page: its prose, its code and its output."""
     parts = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])

@@ -1,4 +1,4 @@
-"""Captions for the training of the embedded encoder, and which pictures they are true of."""
+"""Captions for training the embedded encoder, and the pictures of which they are true."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +23,7 @@ from zsntta_cli.datasets.drawn.textures import BACKGROUNDS
 
 CONTEXT = 32  # tokens a caption may have
 
-# Every concept that is trained, and the share of pictures that each group gets.
+# All trained concepts, and each group's share of the pictures.
 GROUPS: tuple[tuple[tuple[Concept, ...], float], ...] = (
     (SHAPES, 0.34),
     (OTHER_SHAPES, 0.20),
@@ -47,30 +47,30 @@ _FORMS = (
 _FORM_BOUNDS = np.cumsum([weight for _, weight in _FORMS])
 _SIZES = ("small", "large")
 _FIELDS = ("colour", "size", "background", "style")
-_MENTIONED = (0.3, 0.12, 0.12, 0.25)  # how often a caption speaks of each field
+_MENTIONED = (0.3, 0.12, 0.12, 0.25)  # how often a caption mentions each field
 _FAMILIES = ("shape", "object", "letter", "digit", "texture", "noise")
 _OBJECTS = ("hourglass", "lightning bolt", "raindrop", "house", "flower", "fish", "tree", "flag")
-_VAGUE = 0.1  # how often a caption names no more than the family: "a photo of a blue letter."
+_VAGUE = 0.1  # how often a caption names only the family: "a photo of a blue letter."
 _WORDS: tuple[tuple[str, ...], ...] = (tuple(PALETTE), _SIZES, tuple(BACKGROUNDS), STYLES[1:])
 
 
 @dataclass(frozen=True)
 class Caption:
-    """A caption's tokens and which facts it states; -1 = it does not say."""
+    """A caption's tokens, and the facts that it states; -1 if it does not state one."""
 
     tokens: NDArray[np.int32]  # (CONTEXT,)
     claims: NDArray[np.int16]  # (6,)
 
 
 def _family(concept: Concept) -> str:
-    """Return what people would call it who do not look closely."""
+    """Return what people call it who do not look closely."""
     if concept.kind == "static":
         return "noise"
     return "object" if concept.name in _OBJECTS else concept.kind
 
 
 def facts(drawing: Drawing) -> NDArray[np.int16]:
-    """Number what a picture shows; -1 = nothing to say.
+    """Number what a picture shows; -1 if there is nothing to say.
 
     In this order: concept, family, colour, size, background, style.
     """
@@ -83,7 +83,7 @@ def facts(drawing: Drawing) -> NDArray[np.int16]:
 
 
 def true_of(claims: NDArray[np.int16], shown: NDArray[np.int16]) -> NDArray[np.bool_]:
-    """Return (captions, pictures): is everything that the caption claims in the picture?"""
+    """Return whether each caption is true of each picture (captions, pictures)."""
     silent = claims[:, None, :] < 0
     same: NDArray[np.bool_] = (silent | (claims[:, None, :] == shown[None])).all(axis=2)
     return same
@@ -100,7 +100,7 @@ def _encode_word(word: str) -> tuple[int, ...]:
 
 
 def tokenize(text: str) -> NDArray[np.int32]:
-    """Return what open_clip's tokenizer gives, word by word from a cache."""
+    """Return open_clip's tokens of a text, word by word from a cache."""
     inner = [token for word in text.lower().split() for token in _encode_word(word)]
     row = np.zeros(CONTEXT, dtype=np.int32)
     start, end = _tokenizer().sot_token_id, _tokenizer().eot_token_id
@@ -137,7 +137,7 @@ def _sentence(article: str, noun: str, spoken: list[str], gen: np.random.Generat
 
 
 def write_caption(drawing: Drawing, gen: np.random.Generator) -> Caption:
-    """Write a caption in one of many forms, saying more or less of what is seen."""
+    """Write a caption in one of many forms, which tells more or less of what is visible."""
     claims = facts(drawing)
     vague = gen.random() < _VAGUE
     claims[0 if vague else 1] = -1

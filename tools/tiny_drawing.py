@@ -1,7 +1,7 @@
-"""What the training of the embedded encoder draws beside the built-in sets' shapes and letters.
+"""Pictures for training the embedded encoder, besides the built-in sets' shapes and letters.
 
-Digits, printed and handwritten, some as scanners give them; random static; and `TRAINING`, the
-easier distribution that all of it comes from.
+They are printed and handwritten digits, some of them as if scanned, and random static. `TRAINING`
+is the easier distribution from which all of them come.
 """
 
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ TRAINING = Distribution(
     noise=(0.0, 0.05),
     occlusion=0.0,
 )
-# Of digits, more than half are handwritten.
+# More than half of the digits are handwritten.
 _OF_DIGITS = dict.fromkeys(STYLES, 1.0) | {"plain": 3.0, "handwritten": 8.0}
 
 
@@ -91,7 +91,7 @@ def _handwritten(concept: Concept, place: Placement, gen: np.random.Generator) -
 
 
 def _scan_of_handwriting(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Seen:
-    """Draw a digit as scanners give it: bright on black, filling a coarse frame."""
+    """Draw a digit as if scanned: bright on black, filling a coarse frame."""
     place, _ = drawing.place_of(replace(dist, size=(0.75, 1.0), shift=0.0), concept, 0.0, gen)
     mask = _handwritten(concept, place, gen)
     if gen.random() < 0.7:

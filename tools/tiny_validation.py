@@ -1,7 +1,7 @@
-"""How good the tiny encoder is, on pictures of other seeds than training's and the tests'.
+"""How good the tiny encoder is on pictures whose seeds neither training nor tests use.
 
-`easy` pictures come from the training distribution, `shifted` ones lie halfway between it
-and the held-out distribution of the built-in sets, which no decision of the training sees.
+`easy` pictures come from the training distribution. `shifted` pictures lie halfway between it and
+the held-out distribution of the built-in sets, which no decision about training uses.
 """
 
 from dataclasses import replace
@@ -108,7 +108,7 @@ class Validation:
         self.noise = gaussian_noise(200, np.random.default_rng(seed))
 
     def measure(self, model: open_clip.CLIP, words: NDArray[np.int32]) -> dict[str, float]:
-        """Return zero-shot accuracies and MCM AUROCs, shapes being ID."""
+        """Return zero-shot accuracies and MCM AUROCs, with shapes as ID."""
         model.eval()
         scale = model.logit_scale.exp().item()
         figures = {"logit_scale": scale}

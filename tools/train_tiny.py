@@ -1,16 +1,16 @@
-"""Train the embedded encoder on the pictures that the package draws.
+"""Train the embedded encoder on pictures that the package draws.
 
     nice python tools/train_tiny.py --steps 18000 --work /tmp/tiny
     python tools/export_tiny.py --work /tmp/tiny
 
-`--loss sigmoid` trains as SigLIP does: every pair of a picture and a caption is a yes or
-no of its own, by a scale and a bias that are learnt.
+`--loss sigmoid` trains as SigLIP does: each pair of a picture and a caption is a separate yes or
+no, with a learned scale and bias.
 
-The model is open_clip's own CLIP class (`zsntta_cli/encoders/assets/tiny.json`) with timm's
-`test_resnet` as image tower. One process draws, this one trains. A caption is a positive
-of every picture of the batch that it is true of. Every picture is used twice, now and some
-hundred steps later, because drawing costs as much as the network. Interrupted training
-goes on from the last checkpoint (with other repeats than the uninterrupted run).
+The model is open_clip's CLIP class (`zsntta_cli/encoders/assets/tiny.json`) with timm's
+`test_resnet` as image tower. One process draws, and this one trains. A caption is a positive of
+every picture of the batch of which it is true. Every picture is used twice, the second time some
+hundred steps later, because drawing costs as much as the network. Interrupted training resumes from
+the last checkpoint (with other repeats than the uninterrupted run).
 """
 
 import argparse
@@ -32,7 +32,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
 CONFIG = Path(__file__).parents[1] / "zsntta_cli" / "encoders" / "assets" / "tiny.json"
-FRESH = 128  # new pictures a step; as many are repeated, without their captions
+FRESH = 128  # new pictures per step; as many are repeated, without their captions
 MEMORY = 300  # steps whose pictures can be repeated
 SMOOTHING = 0.1  # of the captions' targets: a picture is equally far from all that is not true
 SIGMOID_START = {"init_logit_scale": float(np.log(10)), "init_logit_bias": -10.0}  # as SigLIP's
@@ -41,7 +41,7 @@ STD = torch.tensor(open_clip.OPENAI_DATASET_STD).view(1, 3, 1, 1)
 
 
 class Pairs(NamedTuple):
-    """Pictures with a caption each."""
+    """Pictures, each with a caption."""
 
     pixels: NDArray[np.uint8]  # (B, 32, 32, 3)
     shown: NDArray[np.int16]  # (B, 6) what the picture shows
@@ -73,7 +73,7 @@ class Studio(IterableDataset[Pairs]):
 
 
 def build_model(vocabulary_size: int, loss: str = "softmax") -> open_clip.CLIP:
-    """Build the tiny CLIP with a table for the words in use only."""
+    """Build the tiny CLIP, with embeddings only for the words in use."""
     config = json.loads(CONFIG.read_text()) | (SIGMOID_START if loss == "sigmoid" else {})
     config["text_cfg"]["vocab_size"] = vocabulary_size
     model = open_clip.CLIP(**config)
@@ -81,7 +81,7 @@ def build_model(vocabulary_size: int, loss: str = "softmax") -> open_clip.CLIP:
 
 
 def normalise(pixels: NDArray[np.uint8]) -> Tensor:
-    """Do to bytes what open_clip's inference transform does to a 32 x 32 image."""
+    """Normalise bytes as open_clip's inference transform does for a 32 x 32 image."""
     images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float().div_(255)
     return images.sub_(MEAN).div_(STD).contiguous(memory_format=torch.channels_last)
 
@@ -110,9 +110,9 @@ def compare(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> tu
 
 
 def contrastive_loss(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> Tensor:
-    """Cross-entropy both ways, the target shared evenly among all true partners.
+    """Cross-entropy in both directions, with the target divided evenly among all true partners.
 
-    A repeated picture of which no caption is true is a partner of none.
+    A repeated picture of which no caption is true has no partner.
     """
     logits, true = compare(model, pairs, words)
     some = true.sum(1) > 0
@@ -123,7 +123,7 @@ def contrastive_loss(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int3
 
 
 def sigmoid_loss(model: open_clip.CLIP, pairs: Pairs, words: NDArray[np.int32]) -> Tensor:
-    """SigLIP's (Zhai et al., 2023): each pair is a yes or no, summed over captions, mean over B."""
+    """SigLIP's loss (Zhai et al., 2023), where each pair is a yes or no; the mean over B."""
     logits, true = compare(model, pairs, words)
     yes_or_no = functional.binary_cross_entropy_with_logits(
         logits + model.logit_bias, true, reduction="sum"
@@ -140,7 +140,7 @@ LOSSES: dict[str, Callable[[open_clip.CLIP, Pairs, NDArray[np.int32]], Tensor]] 
 def make_optimiser(
     model: open_clip.CLIP, steps: int
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
-    """AdamW, 2e-3 after 200 steps of warm-up, then down a cosine to 0."""
+    """AdamW with a rate of 2e-3 after 200 steps of warm-up, which then follows a cosine to 0."""
     decayed = [p for p in model.parameters() if p.ndim > 1]
     plain = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": decayed, "weight_decay": 0.05}, {"params": plain, "weight_decay": 0.0}]
@@ -153,7 +153,7 @@ def make_optimiser(
 
 
 def repeat_some(fresh: Pairs, memory: list[Pairs], gen: np.random.Generator) -> Pairs:
-    """Join new pictures with a random earlier step's, and remember the new ones."""
+    """Add the pictures of a random earlier step to new ones, and remember the new ones."""
     old = memory[int(gen.random() * len(memory))] if memory else fresh
     if len(memory) < MEMORY:
         memory.append(fresh)
@@ -206,7 +206,7 @@ def save(
     schedule: torch.optim.lr_scheduler.LRScheduler,
     figures: dict[str, float],
 ) -> None:
-    """Write a checkpoint that is never seen half-written."""
+    """Write a checkpoint, completely or not at all."""
     parts = {"model": model, "optimiser": optimiser, "schedule": schedule}
     state = {name: part.state_dict() for name, part in parts.items()}
     torch.save(state | figures, path.with_suffix(".tmp"))

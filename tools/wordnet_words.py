@@ -1,7 +1,7 @@
-"""Make the word list that the package carries from WordNet 3.0's database files.
+"""Make the package's word list from the database files of WordNet 3.0.
 
-A word is the first lemma of a synset, as NegLabel (arXiv 2403.20078) takes them; here of all 26
-lexicographer files of nouns, and of the three of adjectives. Debian's package wordnet-base has the
+A word is the first lemma of a synset, as in NegLabel (arXiv 2403.20078), here for all 26
+lexicographer files of nouns and the three of adjectives. Debian's package wordnet-base has the
 database:
 
     python tools/wordnet_words.py /usr/share/wordnet zsntta_cli/datasets/wordnet/words.tsv.gz
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Numbers of lexicographer files, lexnames(5WN); verbs and adverbs are left out.
+# Numbers of lexicographer files, lexnames(5WN), without verbs and adverbs.
 NOUNS = dict(enumerate(
     (
         "Tops", "act", "animal", "artifact", "attribute", "body", "cognition", "communication",
@@ -29,7 +29,7 @@ LEXNAMES = {
     **{number: f"adj.{name}" for number, name in ADJECTIVES.items()},
 }
 
-_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # where an adjective may stand: wndb(5WN)
+_MARKER = re.compile(r"\((?:a|p|ip)\)$")  # the position of an adjective: wndb(5WN)
 
 
 def first_lemmas(content: str) -> Iterator[tuple[str, str]]:
@@ -42,7 +42,7 @@ def first_lemmas(content: str) -> Iterator[tuple[str, str]]:
 
 
 def words_by_file(folder: Path) -> dict[str, list[str]]:
-    """The words of each lexicographer file, sorted, each once in it; some are in several."""
+    """The sorted words of each lexicographer file, each once; some are in several files."""
     found: dict[str, set[str]] = {name: set() for name in LEXNAMES.values()}
     for data in ("data.noun", "data.adj"):
         for name, word in first_lemmas((folder / data).read_text(encoding="ascii")):
@@ -51,13 +51,13 @@ def words_by_file(folder: Path) -> dict[str, list[str]]:
 
 
 def packed(by_file: dict[str, list[str]]) -> bytes:
-    """The list as it is shipped: a line a file, its name and its words, the same bytes always."""
+    """The list as shipped: one line per file, its name and its words; always the same bytes."""
     lines = ("\t".join([name, *words]) for name, words in by_file.items())
     return gzip.compress("\n".join(lines).encode(), compresslevel=9, mtime=0)
 
 
 def main(folder: Path, target: Path) -> None:
-    """Write the list; its licence stands beside it."""
+    """Write the list; its licence is beside it."""
     by_file = words_by_file(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(packed(by_file))

@@ -86,8 +86,6 @@ def test_broken_images_are_left_out_of_their_part(extractor, picture_folder, tmp
 
 
 def test_what_is_not_joined(extractor, tmp_path, tiny):
-    with refused("no parts at", "--part 1/64 makes one"):
-        join_parts(feature_path(tmp_path, "tiny", "glyphs"))
     path = made(extractor, tmp_path, 3, glyphs())
     second = part_path(path, 2, 3)
     content = second.read_bytes()

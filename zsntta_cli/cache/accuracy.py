@@ -71,16 +71,10 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
     Noise, word lists and sets without labels have none.
     """
     is_labelled, shots = features.labels >= 0, []
-    labels = features.labels[is_labelled]
-    for text in features.texts.values() if features.kind == DATASET and len(labels) else ():
-        answers = np.empty(len(features), np.intp)
-        step = max(1, _SCORES // len(text.features))
-        for start in range(0, len(features), step):
-            rows = features.image_features[start : start + step].astype(np.float32)
-            with np.errstate(all="ignore"):  # features that are not finite are refused elsewhere
-                answers[start : start + step] = (rows @ text.features.T).argmax(axis=1)
-        answers = answers[is_labelled]
-        correct, images = int((answers == labels).sum()), len(labels)
+    labels, images = features.labels[is_labelled], int(is_labelled.sum())
+    for text in features.texts.values() if features.kind == DATASET and images else ():
+        answers = _nearest(features.image_features, text.features)[is_labelled]
+        correct = int((answers == labels).sum())
         warning = _other_order(labels, answers, features.class_names)
         row = published(features.identity, features.path.stem, text.template, images)
         if row and not warning and abs(off := 100 * correct / images - row.accuracy) > _MOST:
@@ -91,6 +85,16 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
         percent = row.accuracy if row else None
         shots.append(ZeroShotAccuracy(text.template, correct, images, percent, warning))
     return shots
+
+
+def _nearest(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
+    """The class (N,) with the nearest text feature (C, D) of each row (N, D)."""
+    classes, step = np.empty(len(rows), np.intp), max(1, _SCORES // len(text))
+    with np.errstate(all="ignore"):  # features that are not finite are refused elsewhere
+        for start in range(0, len(rows), step):
+            block = rows[start : start + step].astype(np.float32)
+            classes[start : start + step] = (block @ text.T).argmax(axis=1)
+    return classes
 
 
 def accuracy_lines(features: Features) -> Iterator[str]:
@@ -135,15 +139,15 @@ def published(
     return None
 
 
-# Orders of labels under which far more answers would be right: signs of a wrong label column.
-# Labels one too high or too low are tried first. Then the best order is searched on every other
-# image, and must hold on the rest, since by chance alone some order always fits better, above all
+# An order of labels under which far more answers would be right is a sign of a wrong label column.
+# Labels one too high or too low are tried first. Then the best order is determined from every other
+# image, and must hold on the rest, because by chance alone some order always fits better, above all
 # if classes have few images. An order must gain much and significantly, and its classes must be
-# taken for each other far more often than for themselves, since an encoder that cannot tell classes
-# apart confuses them, too.
+# taken for each other far more often than for themselves, because an encoder that cannot tell
+# classes apart confuses them, too.
 _LEAST_GAIN = 0.05  # of accuracy
-_ERRORS = 4  # the gain must be more than so many standard errors above 0 (McNemar's test)
-_TIMES = 2  # times as many right answers, at least, on images of the classes that are exchanged
+_ERRORS = 4  # the gain must be more than this many standard errors above 0 (McNemar's test)
+_TIMES = 2  # at least this many times the right answers, on images of the exchanged classes
 _MOST_CLASSES = 3000  # for the search, whose memory grows with the square of the classes
 
 
@@ -159,7 +163,7 @@ def _other_order(labels: Labels, answers: Labels, names: Sequence[str]) -> str:
         orders += [best] if _is_better(best, labels[1::2], answers[1::2]) else []
     if not orders:
         return ""
-    order = max(orders, key=lambda one: (one[labels] == answers).mean())
+    order = max(orders, key=lambda order: (order[labels] == answers).mean())
     swaps = [(i, int(order[i])) for i in np.unique(labels) if order[i] != i]
     pairs = ", ".join(f"'{names[i]}' for '{names[j]}'" for i, j in swaps[:_PAIRS])
     return (
@@ -179,11 +183,11 @@ def _best(labels: Labels, answers: Labels, classes: int) -> NDArray[np.intp]:
     from scipy.optimize import linear_sum_assignment
 
     _, order = linear_sum_assignment(confusion, maximize=True)
-    # Classes move only where each is the other's most frequent answer: the assignment also moves
-    # classes with few or no answers, to wherever a place is left.
-    found = confusion[every, order]
-    mutual = (found == confusion.max(axis=1)) & (found == confusion.max(axis=0)[order])
-    return np.where(mutual & (found > 0), order, every)
+    # The assignment also moves classes with few or no answers, to any class that remains. Classes
+    # therefore move only where each is the other's most frequent answer.
+    moved = confusion[every, order]
+    mutual = (moved == confusion.max(axis=1)) & (moved == confusion.max(axis=0)[order])
+    return np.where(mutual & (moved > 0), order, every)
 
 
 def _is_better(order: NDArray[np.intp], labels: Labels, answers: Labels) -> bool:

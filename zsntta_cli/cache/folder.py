@@ -1,4 +1,4 @@
-"""The layout of a features folder: where files are, which exist, and who may write one."""
+"""The layout of a features folder: where files are, which exist, and which process writes one."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from zsntta_cli.settings import EncoderChoice
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
 
-# Endings of what lies beside feature files: rows of one that is made, parts of one, TPT's answers.
+# Endings of what is beside feature files: rows of an unfinished one, parts of a set, TPT's answers.
 ROWS, PARTS, ANSWERS = ".rows", ".parts", ".tpt"
 _DIGITS = 8  # of a weights file's digest in its folder's name
 
@@ -78,7 +78,7 @@ def entries(root: Path, encoder_name: str | None) -> list[Path]:
         folders = [encoder_folder(root, encoder_name)]
     else:
         folders = sorted(root.iterdir()) if root.is_dir() else []
-    return [path for one in folders if one.is_dir() for path in sorted(one.iterdir())]
+    return [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir())]
 
 
 def is_feature_file(path: Path) -> bool:
@@ -108,11 +108,11 @@ def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
     return [name for name in names if SetName.parse(name).kind == kind]
 
 
-def encoder_names(root: Path, name: str = "", parameters: bool = False) -> list[str]:
-    """The folders of encoders with features of any set, or of one set with any `parameters`."""
+def encoder_names(root: Path, name: str = "") -> list[str]:
+    """The folders of encoders with features of any set, or of one set with any parameters."""
     folders = dict[str, None]()
     for path in find(root):
-        if name in ("", SetName.parse(path.stem).base if parameters else path.stem):
+        if name in ("", path.stem, SetName.parse(path.stem).base):
             folders[path.parent.name] = None
     return [*folders]
 
@@ -121,22 +121,20 @@ def described(root: Path, encoder_name: str) -> "list[Features]":
     """The descriptions of an encoder's feature files, without those that are broken."""
     from zsntta_cli.cache import store  # listing names, as a shell's completion does, needs no h5py
 
-    found = []
+    descriptions = []
     for path in find(root, (), encoder_name):
         with contextlib.suppress(StoreError):
-            found.append(store.read(path, rows=False))
-    return found
+            descriptions.append(store.read(path, rows=False))
+    return descriptions
 
 
-def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> "list[Features]":
-    """The descriptions of a folder's files, after a check that all are from one encoder.
+def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> None:
+    """Check that all files of a folder are from the encoder with this identity.
 
     Weights behind a name may change, and files of another folder may have been copied to this one.
 
     Raises:
-        StoreError: a file is from a different encoder than `identity`.
+        StoreError: a file is from a different encoder.
     """
-    files = described(root, encoder_name)
-    for other in files:
-        check_same(other.path, other.identity, identity)
-    return files
+    for file in described(root, encoder_name):
+        check_same(file.path, file.identity, identity)

@@ -1,5 +1,6 @@
 """What features depend on: the identity of their encoder, and the machine that made them."""
 
+import contextlib
 import functools
 import platform
 import re
@@ -18,8 +19,8 @@ SAME_ENCODER = (
     "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
     "logit_scale", "logit_bias",
 )  # fmt: skip
-# Encoders of which it is known by how many nats a fitting text stands above any other: those of
-# OpenAI's training, in batches of 32,768 (docs/detector.md).
+# For these encoders it is known by how many nats a fitting text's logit exceeds any other's: OpenAI
+# trained them in batches of 32,768 (docs/detector.md).
 _OPENAI, _LEVEL_KNOWN = "openai", ("ViT-B-32", "ViT-B-16", "ViT-L-14", "ViT-L-14-336")
 _LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
 UNIT_TOLERANCE = 1e-2  # unit norms in half precision differ by less, raw CLIP norms by far more
@@ -44,36 +45,36 @@ def foreign_model(features: "Features") -> str:
 
 
 def difference(
-    one: Mapping[str, Any], other: Mapping[str, Any], keys: Iterable[str] = SAME_ENCODER
+    facts: Mapping[str, Any], expected: Mapping[str, Any], keys: Iterable[str] = SAME_ENCODER
 ) -> str:
     """The first of `keys` whose values differ, in words; empty if all agree.
 
     A model in a folder stays the same model when the folder is moved.
     """
     for key in keys:
-        here, there = _without_place(one.get(key)), _without_place(other.get(key))
-        if here != there and key == "digest":  # of a source
-            return "file names, sizes, labels or classes differ"
-        if here != there:
-            return f"{key} is {short(str(one.get(key)))}, not {short(str(other.get(key)))}"
+        value, wanted = facts.get(key), expected.get(key)
+        if _without_place(value) != _without_place(wanted):
+            if key == "digest":  # of a source
+                return "file names, sizes, labels or classes differ"
+            return f"{key} is {short(str(value))}, not {short(str(wanted))}"
     return ""
 
 
 def check_same(
     path: Path,
-    one: Mapping[str, Any],
-    other: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    expected: Mapping[str, Any],
     keys: Iterable[str] = SAME_ENCODER,
     *,
     what: str = "encoder",
     then: str = "delete it, or choose another --features-dir",
 ) -> None:
-    """Refuse the file at `path` with the facts `one` where `other` is expected.
+    """Refuse the file at `path` if its facts differ from the expected ones.
 
     Raises:
         StoreError: they differ in one of `keys`; `then` tells what the user can do.
     """
-    if differs := difference(one, other, keys):
+    if differs := difference(facts, expected, keys):
         raise StoreError(f"{path} is from a different {what} ({differs}): {then}.")
 
 
@@ -95,9 +96,9 @@ def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overlap(id_set: "Features", ood_set: "Features") -> str:
-    """What two sets share, as a clause: all images, or class names; empty if nothing.
+    """A clause on what two sets share, all images or class names; empty if nothing.
 
-    Single shared images are not detected: that would need all rows.
+    Single shared images are not detected, because that would need all rows.
     """
     if id_set.digest and id_set.digest == ood_set.digest:
         return "have the same images"
@@ -134,16 +135,15 @@ def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) 
         except metadata.PackageNotFoundError:
             versions[name] = "not known"
     kind = f"{platform.system()} {platform.machine()}"
-    known_facts = {name: value for name, value in facts.items() if value is not None}
-    return {"versions": versions, "cpu": _cpu_name(), "platform": kind, **known_facts}
+    facts = {name: value for name, value in facts.items() if value is not None}
+    return {"versions": versions, "cpu": _cpu_name(), "platform": kind, **facts}
 
 
 @functools.cache
 def _cpu_name() -> str:
     """The processor's model, as far as the system names it."""
-    try:
-        named = re.search(r"^model name\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        named = None
-    name = named[1].strip() if named else ""
-    return name or platform.processor() or platform.machine()
+    cpuinfo = ""
+    with contextlib.suppress(OSError):  # only Linux has this file
+        cpuinfo = Path("/proc/cpuinfo").read_text()
+    named = re.search(r"^model name\s*:[ \t]*(.*\S)", cpuinfo, re.MULTILINE)
+    return named[1] if named else platform.processor() or platform.machine()

@@ -1,11 +1,13 @@
 """Errors for missing features, texts or words, each with the command to type.
 
-The command names the encoder as far as its folder tells; the command line adds the options that the
-user typed (`cli/command.py`).
+The command names the encoder if its folder tells which one it is; the command line adds the options
+that the user typed (`cli/command.py`).
 """
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from shlex import join, quote
 
@@ -16,18 +18,18 @@ from zsntta_cli.errors import StoreError, ZsnttaError, first_of, near, short
 from zsntta_cli.settings import FEATURES, IMPORTED, EncoderChoice, known_folders
 from zsntta_cli.settings.prompts import PHOTOS, set_of
 
-_CACHED = 6  # of the sets that there are in place of one that is missing
+_CACHED = 6  # sets that are named in place of a missing one
 
 
-def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] = ()) -> StoreError:
-    """The error for a set that has no feature file; `there` are the sets that have one.
+def missing_features(name: str, encoder: str, root: Path, cached: Sequence[str] = ()) -> StoreError:
+    """The error for a set that has no feature file; `cached` are the sets that have one.
 
     `encoder` is the folder of its features, empty for any.
     """
-    parsed, close = SetName.parse(name), near(name, there)
-    hint = close or (f" (cached: {first_of(there, _CACHED)})" if there else "")
-    if others := [one for one in encoder_names(root, name) if one != encoder]:
-        hint = f" (available by {first_of(others, 3)}: --encoder NAME)"
+    parsed, close = SetName.parse(name), near(name, cached)
+    hint = close or (f" (cached: {first_of(cached, _CACHED)})" if cached else "")
+    if encoders := [folder for folder in encoder_names(root, name) if folder != encoder]:
+        hint = f" (available by {first_of(encoders, 3)}: --encoder NAME)"
     lacks = f"no features of '{name}'{f' by {encoder}' if encoder else ''} in {root}/{hint}"
     way = f"type {making([name], encoder, root)}"
     if parsed.kind == NOISE and _is_imported(encoder, root):
@@ -57,8 +59,8 @@ def missing_text(
 
     `limit` is that of the extraction that made the set.
     """
-    there = ", ".join(f"'{short(template)}'" for template in cached) or "none"
-    lacks = f"the prompt '{short(prompt)}' is not cached for '{name}' (cached: {there})"
+    templates = ", ".join(f"'{short(template)}'" for template in cached) or "none"
+    lacks = f"the prompt '{short(prompt)}' is not cached for '{name}' (cached: {templates})"
     option = "--class-photos DIR" if prompt == PHOTOS else f"--prompt {quote(prompt)}"
     of_limit = f" --limit {limit}" if limit else ""
     return StoreError(f"{lacks}: type {making([name], encoder, root)} {option}{of_limit}")
@@ -77,8 +79,7 @@ def no_partner(id_set: str, encoder: str, root: Path, partners: Sequence[str]) -
     """The error for a noise ratio above 0 if no OOD partner of an ID set is cached."""
     if not partners:
         return StoreError(f"a noise ratio above 0 needs an OOD set for '{id_set}': add --ood NAME")
-    entries = {name: CATALOGUE[name] for name in partners}
-    easy = [name for name, entry in entries.items() if entry.downloads or not entry.layout]
+    easy = [p for p in partners if CATALOGUE[p].downloads or not CATALOGUE[p].layout]
     return StoreError(
         f"no OOD partner of '{id_set}' is cached in {root / encoder}: type "
         f"{making(easy or partners, encoder, root)}"
@@ -92,45 +93,46 @@ def making_all(missing: Mapping[str, Sequence[str]], root: Path) -> str:
 
 def making(names: Sequence[str], encoder: str, root: Path) -> str:
     """The command that makes the features of sets, or imports those that cannot be made here."""
-    kinds = {name: SetName.parse(name).kind for name in names}
-    if {*kinds.values()} != {WORDS} and _is_imported(encoder, root):
+    sets = sorted(map(SetName.parse, names), key=lambda name: name.kind == NOISE)
+    if any(name.kind != WORDS for name in sets) and _is_imported(encoder, root):
         by = f"--encoder {quote(encoder)} --features FILE{_folder(root)}"
         return " && ".join(f"zsntta cache import {quote(name)} {by}" for name in names)
-    asked: list[str] = []
-    for name in sorted(names, key=lambda name: kinds[name] == NOISE):
-        bare, known = SetName.parse(name).bare, SetName.parse(name).base in CATALOGUE
-        own = f"{CLIP_BENCHMARK}/{name}" if name.startswith(WEB) else f"{name}=PATH"
-        what = {WORDS: ("--words", set_of(bare) or f"{bare}.txt"), NOISE: ("--noise", bare)}
-        asked += what.get(kinds[name], ("--dataset", name if known else own))
-    return f"zsntta extract {join(asked)}{_of(encoder, root)}"
+    return f"zsntta extract {join(chain.from_iterable(map(_named, sets)))}{_of(encoder, root)}"
+
+
+def _named(name: SetName) -> tuple[str, str]:
+    """The option of `zsntta extract` that names a set."""
+    if name.kind == WORDS:
+        return "--words", set_of(name.bare) or f"{name.bare}.txt"
+    if name.kind == NOISE:
+        return "--noise", name.bare
+    if name.base in CATALOGUE:
+        return "--dataset", str(name)
+    return "--dataset", f"{CLIP_BENCHMARK}/{name}" if name.base.startswith(WEB) else f"{name}=PATH"
 
 
 def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
     """The encoder whose features are in a folder; None if unknown."""
-    return known_folders().get(folder) or _made_by(folder, root)[1]
-
-
-def _made_by(folder: str, root: Path) -> tuple[bool, EncoderChoice | None]:
-    """Whether a folder has features, and the encoder with which they were extracted."""
-    made: Mapping[str, object] = {}
-    with contextlib.suppress(LookupError, ZsnttaError):  # an import says little
-        made = described(root, folder)[0].identity if folder else {}
-        choice = EncoderChoice(*(str(made[key]) for key in ("model", "pretrained", "precision")))
-        if made["pretrained"] != IMPORTED and folder.startswith(choice.slug):  # it is no copy
-            return True, choice
-    return bool(made), None
+    if choice := known_folders().get(folder):
+        return choice
+    with contextlib.suppress(LookupError, ZsnttaError):  # an import says little of its encoder
+        identity = described(root, folder)[0].identity
+        choice = EncoderChoice(*map(str, itemgetter("model", "pretrained", "precision")(identity)))
+        if choice.pretrained != IMPORTED and folder.startswith(choice.slug):  # it is not a copy
+            return choice
+    return None
 
 
 def _is_imported(folder: str, root: Path) -> bool:
     """Whether an encoder's features are here, and nothing here can make more of them."""
-    return folder not in known_folders() and _made_by(folder, root) == (True, None)
+    return bool(folder) and encoder_of(folder, root) is None and bool(described(root, folder))
 
 
 def _of(encoder: str, root: Path) -> str:
     """The options that name an encoder by its folder, and the folder of all features."""
-    choice = encoder_of(encoder, root) if encoder else None
-    options = choice.options if choice else ""
-    return f" {options}" * bool(options) + _folder(root)
+    choice = encoder_of(encoder, root)
+    options = f" {choice.options}" if choice and choice.options else ""
+    return options + _folder(root)
 
 
 def _folder(root: Path) -> str:

@@ -3,9 +3,9 @@
 An export has `image_features` (N, D), `labels` (N,), `sample_ids` (N,), `class_names` (C,), and
 class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order.
 `generic_text` (D,), which is optional, is the encoder's, and `generic_source` its words.
-`encoder` is a JSON text, the encoder's identity. An import reads these, with the texts of one
-template, or other tools' arrays, whose encoder is only known by the name that the user gives it.
-Nothing is ever unpickled: a file is data, not a program.
+`encoder` is the encoder's identity in JSON. An import reads these, with the texts of one template,
+or other tools' arrays, whose encoder only has the name that the user gives it.
+Nothing is ever unpickled, because a file is data, not a program.
 """
 
 import json
@@ -112,56 +112,26 @@ def import_features(name: str, what: ImportSettings, root: Path, note: Note) -> 
             the folder has different features.
     """
     pools = [noise_name(noise) for noise in NOISE_TYPES]
+    kind = NOISE if name in pools else DATASET
     check(
-        name in pools or SetName.parse(name).kind == DATASET,
+        SetName.parse(name).kind == kind,
         f"name is '{name}', must be a data set name or one of: {', '.join(pools)}.",
     )
     check(
-        name not in pools or not (what.labels or what.class_names or what.text),
+        kind == DATASET or not (what.labels or what.class_names or what.text),
         f"'{name}' is a noise pool: omit labels, class names and text.",
     )
     path, held = feature_path(root, what.encoder, name), _gathered(what)
-    if name in pools:
+    if kind == NOISE:
         held = {key: held[key] for key in (_ROWS, _IDS, _UNIT, _ENCODER) if key in held}
-    rows = _checked(held, _ROWS, ("N", "D"))
-    count, dim = rows.shape
-    with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
-        rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
-    names, texts = _lines(held, _NAMES, "C") if _NAMES in held else (), dict[str, Text]()
-    if _TEXT in held:
-        text = _text(name, what, held, (len(names) or "C", dim))
-        texts[text.template] = text
-        if not names:
-            names = tuple(f"class {i}" for i in range(len(text.features)))
-            note(f"no class names: using '{names[0]}' … '{names[-1]}'")
-    generic, of_words = None, ""
-    if _GENERIC in held:
-        generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
-        source = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
-        [of_words] = _lines({_GENERIC_SOURCE: source}, _GENERIC_SOURCE, 1)
-    labels = np.full(count, -1, np.int32)
-    if _LABELS in held:  # what no label can be stays so: it is refused with the other faults
-        whole, bounds = _checked(held, _LABELS, (count,), "iu").astype(np.int64), np.iinfo(np.int32)
-        labels = np.clip(whole, bounds.min, bounds.max).astype(np.int32)
-    elif name not in pools:
-        note("no labels: it can only be an OOD set")
-    norms, is_unit = row_norms(rows), what.normalized
-    if is_unit is None:
-        is_unit = bool(np.all(held.get(_UNIT, abs(norms - 1) <= UNIT_TOLERANCE)))
-    kind = "normalised" if is_unit else "raw"
-    note(f"norms are {norms.min():.4g} to {norms.max():.4g}: taken as {kind} features")
-    new = Features(
-        path, NOISE if name in pools else DATASET, name, _identity(what, held, note),
-        {"images": count, "imported": [file.name for file in _files(what).values()]},
-        rows, labels, names, texts, generic, of_words, is_unit, machine_facts(),
-    )  # fmt: skip
+    new = _features(path, kind, what, held, note)
     if wrong := [*faults(new, every_row=True)]:
         raise StoreError(f"{what.features} cannot be used: {'; '.join(wrong)}.")
     for other in described(root, what.encoder):
         if other.path != path:
             check_same(
                 other.path, {**other.identity, "dims": other.dim},
-                {**new.identity, "dims": dim}, (*SAME_ENCODER, "dims"),
+                {**new.identity, "dims": new.dim}, (*SAME_ENCODER, "dims"),
                 then="name this encoder with --encoder NAME, or give the same --logit-scale",
             )  # fmt: skip
     with locked(path, note):
@@ -169,7 +139,44 @@ def import_features(name: str, what: ImportSettings, root: Path, note: Note) -> 
             raise StoreError(
                 f"{path} already exists: --overwrite replaces it, --encoder NAME writes elsewhere."
             )
-        return store.write(new, _lines(held, _IDS, count) if _IDS in held else numbered(count))
+        ids = _lines(held, _IDS, len(new)) if _IDS in held else numbered(len(new))
+        return store.write(new, ids)
+
+
+def _features(path: Path, kind: str, what: ImportSettings, held: Arrays, note: Note) -> Features:
+    """The content of a feature file from arrays whose shapes are checked; values are not yet."""
+    rows = _checked(held, _ROWS, ("N", "D"))
+    count, dim = rows.shape
+    with np.errstate(all="ignore"):  # values beyond the type become infinite
+        rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
+    labels = np.full(count, -1, np.int32)
+    if _LABELS in held:
+        whole, bounds = _checked(held, _LABELS, (count,), "iu").astype(np.int64), np.iinfo(np.int32)
+        labels = whole.clip(bounds.min, bounds.max).astype(np.int32)
+    elif kind == DATASET:
+        note("no labels: it can only be an OOD set")
+    names, texts = _lines(held, _NAMES, "C") if _NAMES in held else (), dict[str, Text]()
+    if _TEXT in held:
+        text = _text(path.stem, what, held, (len(names) or "C", dim))
+        texts[text.template] = text
+        if not names:
+            names = tuple(f"class {i}" for i in range(len(text.features)))
+            note(f"no class names: using '{names[0]}' … '{names[-1]}'")
+    generic, generic_source = None, ""
+    if _GENERIC in held:
+        generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
+        source = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
+        [generic_source] = _lines({_GENERIC_SOURCE: source}, _GENERIC_SOURCE, 1)
+    norms, is_unit = row_norms(rows), what.normalized
+    if is_unit is None:
+        is_unit = bool(np.all(held.get(_UNIT, abs(norms - 1) <= UNIT_TOLERANCE)))
+    scale = "normalised" if is_unit else "raw"
+    note(f"norms are {norms.min():.4g} to {norms.max():.4g}: taken as {scale} features")
+    return Features(
+        path, kind, path.stem, _identity(what, held, note),
+        {"images": count, "imported": [file.name for file in _files(what).values()]},
+        rows, labels, names, texts, generic, generic_source, is_unit, machine_facts(),
+    )  # fmt: skip
 
 
 def _files(what: ImportSettings) -> dict[str, Path]:
@@ -198,12 +205,14 @@ def _gathered(what: ImportSettings) -> dict[str, Array]:
 
 
 def _checked(held: Arrays, key: str, shape: tuple[int | str, ...], kinds: str = "f") -> Array:
-    """An array of some kinds of types and of a shape, in which a letter means any length."""
+    """An array of one of `kinds` of types and of a shape, where a letter means any length."""
     array = held.get(key, np.empty(0))
-    fits = array.ndim == len(shape) and array.dtype.kind in kinds and array.size > 0
-    for wanted, length in zip(shape, array.shape, strict=False):
-        fits = fits and (isinstance(wanted, str) or wanted == length)
-    if not fits:
+    is_typed = array.dtype.kind in kinds and array.size > 0
+    is_shaped = array.ndim == len(shape) and all(
+        isinstance(wanted, str) or wanted == length
+        for wanted, length in zip(shape, array.shape, strict=True)
+    )
+    if not (is_typed and is_shaped):
         must, way = f"{_KINDS[kinds]} ({', '.join(map(str, shape))})", ""
         if array.ndim == 2 and len(shape) == 2:
             way = ": transpose it if rows are columns"
@@ -231,10 +240,10 @@ def _text(name: str, what: ImportSettings, held: Arrays, shape: tuple[int | str,
     template = prompt_template(what.prompt or datasets.default_prompt(name))
     templates = _lines(held, _TEMPLATES, "T") if _TEMPLATES in held else (template,)
     template = template if what.prompt or template in templates else templates[0]
-    place = templates.index(template) if template in templates else 0
-    rows = _checked(held, _text_key(place), shape)
+    index = templates.index(template) if template in templates else 0
+    rows = _checked(held, _text_key(index), shape)
     norms = row_norms(rows)
-    with np.errstate(all="ignore"):  # zeros, whose norm stays another: they are refused
+    with np.errstate(all="ignore"):  # zeros cannot be normalised, and are refused later
         rows = rows if (abs(norms - 1) <= _TEXT_IS_UNIT).all() else rows / norms[:, None]
     return Text(template, np.ascontiguousarray(rows, np.float32))
 
@@ -276,15 +285,15 @@ def export_features(
         StoreError: the set is not cached, has several encoders, has no images, or is broken; or
             the target already exists or cannot be written.
     """
-    path, *others = find(root, [name], encoder)
-    if others:
-        encoders = ", ".join(one.parent.name for one in (path, *others))
+    paths = find(root, [name], encoder)
+    if len(paths) > 1:
+        encoders = ", ".join(path.parent.name for path in paths)
         raise StoreError(f"'{name}' is cached for {encoders}: choose one with --encoder NAME.")
     if not check_target(target) and not overwrite and target.exists() and target.stat().st_size:
         raise StoreError(
             f"{target} already exists: --overwrite replaces it, --output names another file"
         )
-    features = store.read(path)
+    features = store.read(paths[0])
     if not len(features):
         raise StoreError(f"'{name}' has no images to export.")
     arrays: dict[str, Array] = {
@@ -296,7 +305,7 @@ def export_features(
     for i, text in enumerate(features.texts.values()):
         arrays[_text_key(i)] = text.features
     if not without_ids:
-        arrays[_IDS] = np.array(store.read_sample_ids(path), np.str_)
+        arrays[_IDS] = np.array(store.read_sample_ids(paths[0]), np.str_)
     if features.class_names:
         arrays[_NAMES] = np.array(features.class_names)
     if features.texts:

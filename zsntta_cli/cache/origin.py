@@ -32,7 +32,7 @@ Origin = Mapping[str, Any]
 def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
     """The origin of a file's features; `prompt` is that of the text features that were read.
 
-    It is short, since every record has it, and listing ten thousand records parses all of them.
+    It is short, because every record has it, and listing ten thousand records parses all of them.
     """
     identity, machine = public_identity(features.identity), features.machine
     source, steps = features.source, list[str]()
@@ -51,8 +51,8 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
         "created": features.created or None,  # neither this nor the prompt is compared
         "prompt": prompt or None,
     }
-    is_limit_known = {"limit"} & source.keys()  # that there is no limit is recorded, too
-    return {k: value for k, value in values.items() if value is not None or k in is_limit_known}
+    recorded = {"limit"} & source.keys()  # that there is no limit is recorded, too
+    return {key: value for key, value in values.items() if value is not None or key in recorded}
 
 
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
@@ -70,15 +70,14 @@ def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
 def origins_in(recorded: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The origins of sets, by name, from a record, which may come from a stranger."""
     shared, sets = _mapping(recorded.get(_SHARED)), _mapping(recorded.get(_SETS))
-    return {name: {**shared, **_mapping(own)} for name, own in sets.items()}
+    return {name: {**shared, **_mapping(origin)} for name, origin in sets.items()}
 
 
-def differences_in_words(here: Origin, there: Origin) -> str:
-    """Describe what differs, as `key: there -> here`; or that nothing differs or is recorded."""
-    if not here or not there:
-        whose = "the record does" if here else "the feature file here does"
-        return f"{whose} not say how they were made"
-    new, old = map(_flat, (here, there))
+def differences_in_words(here: Origin, recorded: Origin) -> str:
+    """Describe what differs, as `key: recorded -> here`, or say that nothing does or is known."""
+    if not here or not recorded:
+        return f"the {'record' if here else 'feature file here'} does not say how they were made"
+    new, old = _flat(here), _flat(recorded)
     versions = sorted(key for key in {*new, *old} if key.startswith("versions."))
     differences = [
         f"{key}: {short(str(old.get(key, 'none')))} -> {short(str(new.get(key, 'none')))}"

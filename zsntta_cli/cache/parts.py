@@ -1,4 +1,4 @@
-"""Sets in parts of whole batches, which joined equal what one extraction would have made.
+"""Sets in parts of whole batches. Joined, they are what one extraction would have made.
 
 The folder `NAME.parts/` beside `NAME.h5` has a feature file for each part, `00003-of-00064.h5`,
 which describes the whole set. The parts stay until somebody removes them.
@@ -19,6 +19,7 @@ from zsntta_cli.datasets.names import SKIPPED, check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_of
 from zsntta_cli.files import scratch, writing
 
+_FILES = "[0-9]*-of-*[0-9].h5"
 _NAMED = 8  # of many missing parts
 
 
@@ -44,14 +45,17 @@ def part_rows(images: int, index: int, of: int, batch_size: int) -> range:
 
 
 def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Path]:
-    """The paths where the parts of a set are to be joined, of one encoder or of all.
+    """The paths at which the parts of a set are to be joined, of one encoder or of all.
 
     Raises:
         StoreError: the set has no parts.
     """
     check_plain("set", name)
-    folders = [path for path in entries(root, encoder_name) if path.suffix == PARTS]
-    if paths := [folder.with_suffix(".h5") for folder in folders if folder.stem == name]:
+    paths = list[Path]()
+    for folder in entries(root, encoder_name):
+        if folder.name == f"{name}{PARTS}" and any(folder.glob(_FILES)):
+            paths.append(folder.with_suffix(".h5"))
+    if paths:
         return paths
     raise StoreError(
         f"no parts of '{name}' in {root / (encoder_name or '')}/: zsntta extract --dataset NAME=… "
@@ -67,16 +71,17 @@ def join_parts(path: Path) -> Features:
             different set is at `path`.
     """
     files = _files(path)
-    first, *others = parts = [store.read(file, rows=False) for file in files]
-    for part in others:
+    parts = [store.read(file, rows=False) for file in files]
+    first, expected = parts[0], _made_as(parts[0])
+    for part in parts:
         check_same(
-            part.path, _made_as(part), _made_as(first), _made_as(first), what="extraction",
+            part.path, _made_as(part), expected, expected, what="extraction",
             then="remove the wrong part, and extract it again",
         )  # fmt: skip
     if path.exists():
-        there, then = store.read(path, rows=False), "remove it, or choose another --features-dir"
-        check_same(path, _made_as(there), _made_as(first), _made_as(first), then=then)
-        return there
+        joined, then = store.read(path, rows=False), "remove it, or choose another --features-dir"
+        check_same(path, _made_as(joined), expected, expected, then=then)
+        return joined
     skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
     dtype, shape = first.image_features.dtype, (sum(map(len, parts)), first.dim)
     with writing(path), scratch(path.parent) as temporary:  # the set may not fit into memory
@@ -95,14 +100,12 @@ def join_parts(path: Path) -> Features:
 def _files(path: Path) -> list[Path]:
     """The files of all parts of the set at `path`, in order: StoreError if one is missing."""
     folder = part_path(path, 1, 1).parent
-    files = sorted(folder.glob("[0-9]*-of-*[0-9].h5"))
-    if not files:
+    files = [*folder.glob(_FILES)]
+    of, *other_counts = sorted({int(file.stem.partition("-of-")[2]) for file in files})
+    if other_counts:
         raise StoreError(
-            f"no parts at {folder}: zsntta extract --dataset NAME=… --part 1/64 makes one."
+            f"{folder} has parts of {of} and {other_counts[0]}: remove the unwanted ones."
         )
-    of, *others = sorted({int(file.stem.partition("-of-")[2]) for file in files})
-    if others:
-        raise StoreError(f"{folder} has parts of {of} and {others[0]}: remove the unwanted ones.")
     expected = [part_path(path, index, of) for index in range(1, of + 1)]
     if missing := [str(i) for i, file in enumerate(expected, 1) if file not in files]:
         raise StoreError(

@@ -63,7 +63,7 @@ def pull(
 
     name, _, revision = repository.partition("@")
     folder = "*" if encoder is None else glob.escape(encoder)
-    patterns = [f"{folder}/{glob.escape(one)}.h5" for one in names] or [f"{folder}/*.h5"]
+    patterns = [f"{folder}/{stem}.h5" for stem in map(glob.escape, names)] or [f"{folder}/*.h5"]
     with _asking(repository):
         snapshot = snapshot_download(
             name, repo_type=_KIND, revision=revision or None, allow_patterns=patterns
@@ -118,11 +118,9 @@ def push(
             f"no features in {root / (encoder or '')}: type zsntta extract --dataset NAME"
         )
     sets = [SetName.parse(name) for name in dict.fromkeys(path.stem for path in paths)]
-    ours = [one for one in sets if one.kind == NOISE or one.base in BUILTIN]
-    ours += [one for one in sets if one.kind == WORDS and set_of(one.bare)]
-    if not may and (others := [str(one) for one in sets if one not in ours]):
+    if not may and (foreign := [str(name) for name in sets if not _is_ours(name)]):
         raise StoreError(
-            f"the terms of {first_of(others, _NAMED)} may not let everybody share features: read "
+            f"the terms of {first_of(foreign, _NAMED)} may not let everybody share features: read "
             f"them, and add --i-may if you may, or name other sets."
         )
     with scratch(root, is_folder=True) as staging:
@@ -135,6 +133,12 @@ def push(
                 commit_message="features for zsntta",
             )  # fmt: skip
     return paths, str(commit.oid)
+
+
+def _is_ours(name: SetName) -> bool:
+    """Whether this project made the images or the words of a set."""
+    is_word_list = name.kind == WORDS and bool(set_of(name.bare))
+    return is_word_list or name.kind == NOISE or name.base in BUILTIN
 
 
 def _write_copy(path: Path, copy: Path, without_ids: bool) -> None:

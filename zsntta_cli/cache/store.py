@@ -6,8 +6,8 @@ classes' text features (C, D), and optionally the encoder's generic text (D,). I
 features and labels; its seal covers the encoder's identity, the class names, all texts and the
 digest.
 
-A file may come from a stranger. What is read of it is therefore checked before its data are: links,
-external and virtual storage, filters, and declared sizes beyond the file's own are refused.
+A file may come from a stranger. Links, external and virtual storage, filters, and declared sizes
+beyond the file's own are therefore refused before any data are read.
 """
 
 import contextlib
@@ -80,8 +80,8 @@ class Features:
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...] = ()
     texts: Mapping[str, Text] = field(default_factory=dict)  # by template
-    # The mean (D,) of the unit features of texts on anything. Its norm is below 1: it is no unit
-    # vector, and must not be made one.
+    # The mean (D,) of the unit features of texts on anything: a vector whose norm is below 1, and
+    # which must not be normalised.
     generic: NDArray[np.float32] | None = None
     generic_source: str = ""  # its words and their prompt
     normalized: bool = False
@@ -114,18 +114,15 @@ class Features:
     def model(self, template: str) -> dict[str, Any]:
         """The encoder's identity, with the logit scale that belongs to a template."""
         scale = self.texts[template].logit_scale if template in self.texts else None
-        own = {} if scale is None else {"logit_scale": scale, "logit_bias": None}
-        return {**self.identity, **own}
-
-
-# Strings have a fixed length: those of variable length lie in a heap, and HDF5 loops for ever in a
-# heap that is damaged.
+        if scale is None:
+            return {**self.identity}
+        return {**self.identity, "logit_scale": scale, "logit_bias": None}
 
 
 def write(new: Features, sample_ids: Sequence[str] | None = None) -> Features:
     """Write a feature file, and return its features with their digests.
 
-    Without `sample_ids` the file exists, and keeps those that it has.
+    Without `sample_ids`, the file must exist, and keeps its own.
 
     Raises:
         StoreError: the file cannot be written; no incomplete file remains.
@@ -151,14 +148,19 @@ def write(new: Features, sample_ids: Sequence[str] | None = None) -> Features:
         for template, text in texts.items():
             key = hashlib.sha256(template.encode(errors="surrogateescape")).hexdigest()[:16]
             group = file.create_group(f"text/{key}")
-            own = {"logit_scale": text.scale} if text.scale else {}
-            _write_attrs(group, template=template, digest=text.digest, **own)
+            _write_attrs(group, template=template, digest=text.digest)
+            if text.scale:
+                _write_attrs(group, logit_scale=text.scale)
             group["text_features"] = text.features
         if new.generic is not None:
             file[_GENERIC] = new.generic
             _write_attrs(file[_GENERIC], source=new.generic_source)
         _write_attrs(file, seal=new.seal)
     return new
+
+
+# Strings have a fixed length: HDF5 keeps those of variable length in a heap, and if a heap is
+# damaged, it loops for ever.
 
 
 def _write_attrs(group: h5py.Group, **values: str) -> None:
@@ -220,7 +222,7 @@ def _opened(path: Path) -> Iterator[h5py.File]:
 
 
 def _read(path: Path, file: h5py.File, rows: bool) -> Features:
-    taken = () if rows else slice(0)
+    wanted = slice(None) if rows else slice(0)
     stored = _data(file, "image_features", (None, None), np.float16, np.float32)
     count, dim = stored.shape
     labels = _data(file, "labels", (count,), np.int32)[()]
@@ -231,21 +233,22 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
         group = _member(under, key, h5py.Group)
         text = Text(
             _attribute(group, "template"),
-            _data(group, "text_features", (len(class_names), dim), np.float32)[taken],
+            _data(group, "text_features", (len(class_names), dim), np.float32)[wanted],
             float(_attribute(group, "logit_scale")) if "logit_scale" in group.attrs else None,
             _attribute(group, "digest"),
         )
         if rows and digest_of(text.features) != text.digest:
             raise ValueError("its text features do not match their digest")
         texts[text.template] = text
-    generic = _data(file, _GENERIC, (dim,), np.float32) if _GENERIC in file else None
+    generic, generic_source = None, ""
+    if _GENERIC in file:
+        data = _data(file, _GENERIC, (dim,), np.float32)
+        generic, generic_source = data[()], _attribute(data, "source")
     features = Features(
         path, _attribute(file, "kind"), _attribute(file, "name"), _attribute(file, "encoder", dict),
-        _attribute(file, "source", dict), stored[taken], labels, class_names, texts,
-        None if generic is None else generic[()],
-        "" if generic is None else _attribute(generic, "source"),
-        bool(_attribute(file, "normalized", np.bool_)), _attribute(file, "machine", dict),
-        _attribute(file, "created"), _attribute(file, "digest"),
+        _attribute(file, "source", dict), stored[wanted], labels, class_names, texts,
+        generic, generic_source, bool(_attribute(file, "normalized", np.bool_)),
+        _attribute(file, "machine", dict), _attribute(file, "created"), _attribute(file, "digest"),
     )  # fmt: skip
     if _attribute(file, "seal") != features.seal:
         raise ValueError(
@@ -267,9 +270,9 @@ def _member(group: h5py.Group, name: str, kind: type[_Member]) -> _Member:
 def _data(
     group: h5py.Group, name: str, shape: tuple[int | None, ...], *dtypes: type[np.generic]
 ) -> h5py.Dataset:
-    """Find a data set of a shape, in which None means any length, stored plainly in the file.
+    """Find a data set that is stored plainly in the file; None in `shape` means any length.
 
-    It has one of `dtypes`, or holds texts of a fixed length if none are given.
+    It must have one of `dtypes`, or hold texts of a fixed length if none are given.
     """
     data = _member(group, name, h5py.Dataset)
     plan, stored, lengths = data.id.get_create_plist(), data.id.get_storage_size(), data.shape or ()
@@ -279,9 +282,9 @@ def _data(
     is_once = h5py.h5o.get_info(data.id).rc == 1  # or a small file may hold the same many times
     if not (is_plain and is_here and is_once):
         raise ValueError(f"'{name}' is not stored as a plain data set")
-    fits = len(lengths) == len(shape)
-    for wanted, length in zip(shape, lengths, strict=False):
-        fits = fits and wanted in (None, length)
+    fits = len(lengths) == len(shape) and all(
+        wanted in (None, length) for wanted, length in zip(shape, lengths, strict=True)
+    )
     if not fits or (data.dtype not in dtypes if dtypes else data.dtype.kind != "S"):
         types = " or ".join(dtype.__name__ for dtype in dtypes) or "texts"
         raise ValueError(f"{name} is {data}, must be {types} of shape {shape}")
@@ -294,7 +297,7 @@ def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
 
 
 def _attribute(member: h5py.Dataset | h5py.Group, name: str, kind: type = str) -> Any:
-    """An attribute of a kind, a single number or text; a dictionary is parsed from JSON."""
+    """A single number or text of a kind from an attribute; a dictionary is parsed from JSON."""
     if name not in member.attrs:
         raise ValueError(f"it has no attribute '{name}'")
     stored = member.attrs.get_id(name)

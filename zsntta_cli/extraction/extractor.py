@@ -1,7 +1,7 @@
 """Encode a data set into a feature file: once, resumably, one process at a time for each file.
 
 The bounds of batches depend neither on where an earlier run stopped nor on the part of a set that
-is made: a resumed extraction and joined parts have the features of an uninterrupted one.
+is made. A resumed extraction and joined parts therefore have the features of an uninterrupted one.
 """
 
 import resource
@@ -47,7 +47,7 @@ class Extracted:
     """The result for one data set."""
 
     features: Features  # the description of its file, without rows
-    encoded: int = 0  # images or words, in this run: 0 where the file was there already
+    encoded: int = 0  # images or words in this run: 0 if the file was already complete
     seconds: float = 0.0
     skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
 
@@ -123,10 +123,10 @@ class Extractor:
             rows = part_rows(len(images), *part, self.settings.batch_size)
             chosen = pick_rows(images, np.array(rows))
         with self._writing(path):
-            if (there := self._there(path, images)) is None:
+            if (existing := self._existing(path, images)) is None:
                 return self._encode(path, DATASET, images, chosen, templates)
-            new = self._with_texts(there, templates)
-            return self._result(new if new is there else store.write(new))
+            new = self._with_texts(existing, templates)
+            return self._result(new if new is existing else store.write(new))
 
     def noise(self, noise_type: str, count: int) -> Extracted:
         """Extract a pool of at least `count` noise images of the encoder's image size.
@@ -158,36 +158,41 @@ class Extractor:
         Raises:
             StoreError: its file is from a different list or encoder.
         """
-        path, started, encoded = self.path(name), time.monotonic(), 0
+        path, started = self.path(name), time.monotonic()
         words = limited_words(every := read(), limit)
-        limit, total = limit if len(words) < len(every) else None, len(words)
+        limit = limit if len(words) < len(every) else None
         no_images = list[Image.Image]().__getitem__
         images = ImageSet(name, no_images, np.empty(0, np.int32), (), words, limit=limit)
         with self._writing(path):
-            there = self._there(path, images)
-            if there is None:
-                there = Features(
+            features = self._existing(path, images)
+            if features is None:
+                features = Features(
                     path, WORDS, name, self.encoder.identity, images.identity(),
                     np.empty((0, self.encoder.embed_dim), np.float16), images.labels, tuple(words),
                     machine=machine_facts(ENCODING),
                 )  # fmt: skip
-            for template in (template for template in templates if template not in there.texts):
-                of = {"source": there.source, "template": template}
-                unfinished = self._begun(path, of, total, BATCH, "float32")
-                rows = (
-                    prompt_features(self.encoder.encode_texts, template, words[i : i + BATCH])
-                    for i in range(unfinished.done, total, BATCH)
-                )
-                with self.reporter.track(name, total, "words") as advance:
-                    unfinished.fill(rows, advance)
-                text, encoded = Text(template, np.array(unfinished.rows)), total
-                there = replace(there, texts={**there.texts, template: text})
-                there = store.write(there, ())
-                _rows_path(path).unlink(missing_ok=True)  # the next template's are others
-            return self._result(there, encoded, time.monotonic() - started)
+            missing = [template for template in templates if template not in features.texts]
+            for template in missing:
+                texts = {**features.texts, template: self._embedded(features, template)}
+                features = store.write(replace(features, texts=texts), ())
+                _rows_path(path).unlink(missing_ok=True)  # the next template has its own
+            encoded = len(words) if missing else 0
+            return self._result(features, encoded, time.monotonic() - started)
+
+    def _embedded(self, features: Features, template: str) -> Text:
+        """The text features of a word list's words under a template."""
+        words, of = features.class_names, {"source": features.source, "template": template}
+        unfinished = self._begun(features.path, of, len(words), BATCH, "float32")
+        rows = (
+            prompt_features(self.encoder.encode_texts, template, words[i : i + BATCH])
+            for i in range(unfinished.done, len(words), BATCH)
+        )
+        with self.reporter.track(features.name, len(words), "words") as advance:
+            unfinished.fill(rows, advance)
+        return Text(template, np.array(unfinished.rows))
 
     def match_class_names(self) -> None:
-        """Embed all cached sets' class names with the prompts of the cached built-in word lists."""
+        """Embed all sets' class names with the prompts of the cached built-in word lists."""
         root = self.settings.features_dir
         lists = [SetName.parse(name).bare for name in folder.set_names(root, self._folder, WORDS)]
         if not (prompts := class_prompts_beside(lists)):
@@ -210,29 +215,30 @@ class Extractor:
         return folder.feature_path(self.settings.features_dir, self._folder, name)
 
     def _writing(self, path: Path) -> AbstractContextManager[None]:
-        """Lock the file at `path`."""
+        """Lock the file at `path`; without an encoder to make it, not even its folder is made."""
         if self.settings.overwrite or not path.exists():
-            _ = self.encoder  # if it cannot be loaded, no folder is made
+            _ = self.encoder
         return folder.locked(path, self.reporter.note)
 
-    def _there(self, path: Path, images: ImageSet) -> Features | None:
-        """The file's content; None if it has to be made.
+    def _existing(self, path: Path, images: ImageSet) -> Features | None:
+        """The content of a set's file; None if it has to be made.
 
         Raises:
             StoreError: its encoder, images or type differ.
         """
         if self.settings.overwrite or not path.exists():
             return None
-        there = store.read(path)
-        check_same(path, there.identity, self._request, self._request)
-        dtype = str(there.image_features.dtype) if len(there) else self.settings.store
-        asked = {
+        existing = store.read(path)
+        check_same(path, existing.identity, self._request, self._request)
+        dtype = str(existing.image_features.dtype) if len(existing) else self.settings.store
+        names = ", ".join(existing.class_names)
+        facts = {**existing.source, "type": dtype, "class list": names}
+        expected = {
             AS_SHOWN: None, **images.identity(), "type": self.settings.store,
             "class list": ", ".join(images.class_names),
         }  # fmt: skip
-        held = {**there.source, "type": dtype, "class list": ", ".join(there.class_names)}
-        check_same(path, held, asked, asked, what="set", then=_REPLACE)
-        return there
+        check_same(path, facts, expected, expected, what="set", then=_REPLACE)
+        return existing
 
     def _result(
         self,
@@ -256,7 +262,7 @@ class Extractor:
     def _with_texts(self, features: Features, templates: Sequence[str]) -> Features:
         """A set with class text features for each template, and a generic text beside them.
 
-        A template may combine several. What is there already is not made again.
+        A template may combine several. Existing features are not made again.
         """
         names, texts = features.class_names, dict(features.texts)
         missing = [template for template in templates if template not in texts]
@@ -282,7 +288,7 @@ class Extractor:
     def _begun(
         self, path: Path, of: Mapping[str, Any], count: int, batch_size: int, dtype: str
     ) -> Unfinished:
-        """The rows of the file at `path` that an interrupted run has made: whole batches."""
+        """The rows of the file at `path`: whole batches of an interrupted run, or none."""
         of = {**of, "encoder": self.encoder.identity, "batch_size": batch_size, "count": count}
         unfinished = Unfinished(_rows_path(path), of, self.encoder.embed_dim, dtype)
         if unfinished.has_others:
@@ -290,9 +296,8 @@ class Extractor:
                 f"{path.stem}: starting over: an interrupted run had a different encoder, "
                 f"--batch-size, number of threads or images."
             )
-        # Features depend on their batch in the last bits.
-        done = unfinished.done
-        unfinished.done = count if done >= count else done // batch_size * batch_size
+        if unfinished.done < count:  # the last bits of features depend on their batch
+            unfinished.done -= unfinished.done % batch_size
         return unfinished
 
     def _encode(
@@ -303,9 +308,9 @@ class Extractor:
         chosen: ImageSet,
         templates: Sequence[str] = (),
     ) -> Extracted:
-        """Encode what is not stored yet, and write the file.
+        """Encode the remaining ones of the `chosen` images, and write the file.
 
-        The file has the `chosen` images, but the description of all `images`.
+        The file describes all `images`.
         """
         size, encoder, started = self.settings.batch_size, self.encoder, time.monotonic()
         source = images.identity()
@@ -315,7 +320,7 @@ class Extractor:
                 f"note: {images.name}: {done:,} of {len(chosen):,} images were already encoded by "
                 f"an interrupted run"
             )
-        # Before the images, which may take hours: a refusal would come behind them.
+        # Too long a prompt is refused before the images, which may take hours.
         for template in chain.from_iterable(map(templates_of, templates)):
             encoder.text.check_length(class_prompts(template, images.class_names))
         with self.reporter.track(images.name, len(chosen)) as advance:
@@ -332,8 +337,8 @@ class Extractor:
             tuple(images.class_names),
             machine=machine_facts(ENCODING, gpu=encoder.gpu, batch_size=size),
         )  # fmt: skip
-        new = self._with_texts(new, templates)
-        new = store.write(new, list(compress(chosen.sample_ids, readable)))
+        ids = [*compress(chosen.sample_ids, readable)]
+        new = store.write(self._with_texts(new, templates), ids)
         seconds, encoded = time.monotonic() - started, len(chosen) - done
         return self._result(new, encoded, seconds, skipped)
 
@@ -360,5 +365,5 @@ class Extractor:
 
 
 def _rows_path(path: Path) -> Path:
-    """The rows of the feature file at `path` while it is made."""
+    """The file of rows that are finished before the feature file at `path`."""
     return path.with_name(f".{path.stem}{folder.ROWS}")

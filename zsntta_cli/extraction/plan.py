@@ -10,7 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, account, limited
-from zsntta_cli.datasets.names import DATASET, NOISE, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.encoders.weights import check_named, foreseen
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, first_line, short
@@ -26,10 +26,10 @@ from zsntta_cli.settings.prompts import (
     speech_prompt,
 )
 
-# What ends one set: its files, its download, another set in its place, memory (also a GPU's).
+# What ends one set alone: its files, its download, a different set under its name, memory.
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
 
-_NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
+_NOISE_COUNT = 2_500  # without an ID set: enough for CIFAR's at 50 %, M = 8
 
 
 @dataclass(frozen=True)
@@ -93,19 +93,14 @@ def extract(
     for called in plan.names:
         if not called.says_where:
             datasets.known(called)
-    extractor, id_sizes = Extractor(choice, settings, reporter), list[int]()
-    names, ended = {*map(str, plan.names)}, set[str]()
-
-    def is_usable(name: str) -> bool:
-        return name not in ended or extractor.path(name).exists()
-
+    extractor = Extractor(choice, settings, reporter)
+    id_sizes, ended = list[int](), set[str]()
     checks: list[tuple[str, Callable[[Extractor], Extracted | None]]] = [
         (str(called), partial(_check_there, called, plan))
         for called in (*plan.names, *map(SetName.parse, plan.partner_names))
     ]
     for name, make in chain(checks, steps(plan, id_sizes)):
-        is_noise = SetName.parse(name).kind == NOISE  # of no use where all sets are missing
-        if name in ended or (is_noise and names and not any(map(is_usable, names))):
+        if name in ended:
             continue
         try:
             extracted = make(extractor)

@@ -131,7 +131,7 @@ def set_rows(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
             "images": entry.images,
             "classes": entry.classes or None,
             "on_disk": ("yes" if entry.place(data_root) else "no") if entry.layout else "built in",
-            "cached_for": encoder_names(features_dir, name, bool(entry.parameters)),
+            "cached_for": encoder_names(features_dir, name),
         }
         for name, entry in entries.items()
     ]
@@ -155,8 +155,7 @@ def set_card(
         "licence": entry.licence,
         "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
         "or packed": "\n".join(f"{data_root}/{file}" for file in entry.packed),
-        "cached for": "\n".join(encoder_names(features_dir, name, bool(entry.parameters)))
-        or "no encoder",
+        "cached for": "\n".join(encoder_names(features_dir, name)) or "no encoder",
         **advice,
     }
     return card(name, facts)
