@@ -84,7 +84,7 @@ def test_verify_has_a_line_a_file(zsntta):
 
 def test_verify_finds_ids_that_are_there_twice_and_files_of_two_encoders(zsntta):
     write(sample_ids=["a"] * 2 + [str(i) for i in range(38)])
-    assert "1 sample ids are duplicates" in zsntta("cache", "verify").stdout
+    assert "has 1 duplicate among its sample ids" in zsntta("cache", "verify").stdout
     write()
     write("more", encoder={**ENCODER, "model": "other"})
     result = zsntta("cache", "verify")

@@ -22,12 +22,7 @@ from zsntta_cli.cli import program
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.results.experiment import (
-    Experiment,
-    FigureRequest,
-    RunBlock,
-    TableRequest,
-)
+from zsntta_cli.results.experiment import Experiment, FigureRequest, RunBlock, TableRequest
 from zsntta_cli.simulation.runs import PRESETS
 
 ROOT = Path(__file__).parents[2]
@@ -99,14 +94,13 @@ def everything(cache, tmp_path_factory):
     folder = tmp_path_factory.mktemp("docs")
     shutil.copytree(cache, folder / "features")
     generator = np.random.default_rng(0)
-    rows = []
-    for i in range(24):
-        name = f"photos/{'cat' if i % 2 else 'dog'}/{i}.png"
-        for root in (folder, folder / "data"):
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(generator.integers(0, 256, (40, 40, 3), np.uint8)).save(root / name)
-        rows.append(f"{name},{'cat' if i % 2 else 'dog'}")
-    (folder / "data" / "listed.csv").write_text("\n".join(rows))
+    images = {f"photos/{kind}/{i}.png": kind for kind in ("cat", "dog") for i in range(12)}
+    for name in images:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(generator.integers(0, 256, (40, 40, 3), np.uint8)).save(folder / name)
+    shutil.copytree(folder / "photos", folder / "data" / "photos")
+    rows = (f"{name},{kind}\n" for name, kind in images.items())
+    (folder / "data" / "listed.csv").write_text("".join(rows))
     text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T
     labels = generator.integers(0, 3, 200)
     features = 10 * text[labels] + generator.standard_normal((200, 8))
@@ -118,13 +112,12 @@ def everything(cache, tmp_path_factory):
         write_web_set(folder / "wds_cars", labels, names, templates, split)
     (folder / "nouns.txt").write_text("apple\nboat\ncloud\n")
     (folder / "names.txt").write_text("tabby cat\nsheepdog\n")
-    noise = [x for n in ("uniform", "salt-and-pepper", "poisson") for x in ("--noise", n)]
-    made = python(
+    done = python(
         folder, "-m", "zsntta_cli", "extract", "--dataset", "shapes", "--limit", "300",
-        "--noise-count", "40", *noise, "--words", "nouns.txt", "--no-partners", "--model", "tiny",
-        "--prompt", "code", "--prompt", "paper",
+        "--noise-count", "40", "--noise", "uniform,salt-and-pepper,poisson", "--words", "nouns.txt",
+        "--no-partners", "--model", "tiny", "--prompt", "code", "--prompt", "paper",
     )  # fmt: skip
-    assert made.returncode == 0, made.stderr
+    assert done.returncode == 0, done.stderr
     return folder
 
 

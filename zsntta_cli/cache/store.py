@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.identity import TEXT_TOLERANCE, UNIT_TOLERANCE
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
-from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.errors import StoreError, counted, first_line
 from zsntta_cli.files import open_regular, whole_file
 from zsntta_cli.settings.options import LARGEST_SCALE, is_bias, is_scale
 
@@ -263,7 +263,7 @@ def _member(group: h5py.Group, name: str, kind: type[_Member]) -> _Member:
     """A data set or a group behind a hard link; no other link is followed."""
     is_own = isinstance(group.get(name, getlink=True), h5py.HardLink)
     if not is_own or not isinstance(member := group[name], kind):
-        raise ValueError(f"it has no {kind.__name__.lower()} '{name}' of its own")
+        raise ValueError(f"its {kind.__name__.lower()} '{name}' is missing, or a link")
     return member
 
 
@@ -321,20 +321,20 @@ def problems(path: Path) -> list[str]:
     if features.name != path.stem:
         wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
     if twice := len(ids) - len(set(ids)):
-        wrong.append(f"{twice:,} sample ids are duplicates")
+        wrong.append(f"has {counted(twice, 'duplicate')} among its sample ids")
     return wrong
 
 
 def faults(features: Features, every_row: bool = False) -> Iterator[str]:
     """Describe what is wrong with features; nothing if they are sound.
 
-    Norms are computed for some rows only, unless `every_row`: features that are not finite are
-    detected by their scores, which are computed before any result.
+    Norms are computed for some rows only, unless `every_row`. Scores, which are computed before any
+    result, detect features that are not finite.
     """
     identity, rows = features.identity, features.image_features
     scale, bias = identity.get("logit_scale"), identity.get("logit_bias")
     if features.kind not in (DATASET, NOISE, WORDS):
-        yield f"its kind is '{features.kind}'"
+        yield f"its kind is '{features.kind}', must be {DATASET}, {NOISE} or {WORDS}"
     if not is_scale(scale):
         yield f"its logit scale is {scale}, must be above 0 and at most {LARGEST_SCALE:g}"
     if bias is not None and not is_bias(bias):
@@ -354,10 +354,11 @@ def faults(features: Features, every_row: bool = False) -> Iterator[str]:
         yield "holds no features"
     suspects = np.flatnonzero((rows[:, :1] == 0).all(axis=1))  # few, unless whole rows are zero
     if len(zero := suspects[~rows[suspects].any(axis=1)]):
-        yield f"{len(zero):,} features are zero (the first in row {zero[0]})"
+        yield f"has only zeros in {counted(len(zero), 'row')} (the first is {zero[0]})"
     norms = row_norms(rows if every_row else rows[:: 1 + len(rows) // _SAMPLED])
     if every_row and (bad := ~np.isfinite(norms)).any():
-        yield f"{bad.sum():,} features are not finite (the first in row {bad.argmax()})"
+        count = counted(bad.sum(), "row")
+        yield f"has values that are not finite in {count} (the first is {bad.argmax()})"
     if features.normalized and not (abs(norms - 1) <= UNIT_TOLERANCE).all():
         yield "is marked as normalised, but norms are not 1"
     for text in features.texts.values():

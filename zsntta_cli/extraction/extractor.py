@@ -103,7 +103,6 @@ class Extractor:
 
     @cached_property
     def _generic(self) -> tuple[NDArray[np.float32], str]:
-        """The encoder's generic text (D,), and its words."""
         return generic_text(self.encoder.encode_texts)
 
     def dataset(
@@ -221,11 +220,7 @@ class Extractor:
         return folder.locked(path, self.reporter.note)
 
     def _existing(self, path: Path, images: ImageSet) -> Features | None:
-        """The content of a set's file; None if it has to be made.
-
-        Raises:
-            StoreError: its encoder, images or type differ.
-        """
+        """The content of a set's file, None if it has to be made; StoreError if it is another's."""
         if self.settings.overwrite or not path.exists():
             return None
         existing = store.read(path)
@@ -343,12 +338,7 @@ class Extractor:
         return self._result(new, encoded, seconds, skipped)
 
     def _rows(self, images: ImageSet, first: int) -> Iterator[NDArray[np.floating]]:
-        """The features (B, D) of batches from image `first` on, NaN for unreadable images.
-
-        Raises:
-            DatasetError: an image is broken, and broken images are not skipped.
-            EncoderError: a feature is not finite.
-        """
+        """The features (B, D) of batches from image `first` on; NaN for skipped broken images."""
         settings, encoder, size = self.settings, self.encoder, self.settings.batch_size
         batches = [range(i, min(i + size, len(images))) for i in range(first, len(images), size)]
         loaded = load_batches(

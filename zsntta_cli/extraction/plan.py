@@ -11,6 +11,7 @@ from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, account, limited
 from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
+from zsntta_cli.datasets.shards import is_pattern
 from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.encoders.weights import check_named, foreseen
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, first_line, short
@@ -122,27 +123,20 @@ def extract(
 
 
 def _check_there(called: SetName, plan: ExtractPlan, _: Extractor) -> None:
-    """Fetch a set that is missing.
-
-    Raises:
-        DatasetError: it cannot be fetched, and the message says where to get it; or its corruption
-            is unknown.
-    """
-    if called.path and not called.path.exists():
-        from zsntta_cli.datasets.shards import is_pattern
-
-        is_there = is_pattern(called.path)
+    """Fetch a set that is missing; DatasetError if it is unavailable or its corruption unknown."""
+    datasets.check_corruption(called)
+    if called.path:
+        is_here = called.path.exists() or is_pattern(called.path)
     else:
-        datasets.check_corruption(called)
-        is_there = called.says_where or datasets.known(called).is_there(plan.data_root)
-    if not is_there:
+        is_here = bool(called.hub) or datasets.known(called).is_there(plan.data_root)
+    if not is_here:
         datasets.load_images(called, plan.data_root)
 
 
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
-    """Count the feature files of a plan, and name those to make, to fetch and missing, in lines.
+    """Lines on a plan: how many feature files exist, and which are to be made or are missing.
 
-    Further lines have the gigabytes of sets to fetch, and say whether the weights are cached.
+    Further lines have the gigabytes of sets to download, and say whether the weights are cached.
 
     Raises:
         DatasetError: a set is unknown.
@@ -152,19 +146,19 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     for called in plan.names:
         datasets.check_corruption(called)
     folder, kept, to_make, missing = folder_name(choice), 0, list[str](), list[str]()
-    megabytes: dict[str, int] = {}  # of the sets that are to be fetched
+    megabytes: dict[str, int] = {}  # of the sets to download
     named = {str(name): name for name in plan.names}
-    ids = [1 for name, of in named.items() if of.says_where or datasets.known(name).role != "ood"]
+    ids = [1 for name in plan.names if name.says_where or datasets.known(name).role != "ood"]
     for name, _ in steps(plan, ids):
-        base, says_where = SetName.parse(name).base, name in named and named[name].says_where
-        entry = datasets.CATALOGUE.get(base)
-        is_there = entry is None or entry.is_there(plan.data_root)
+        called = named.get(name, SetName.parse(name))
+        entry = None if called.says_where else datasets.CATALOGUE.get(called.base)
+        is_here = entry is None or entry.is_there(plan.data_root)
         if feature_path(settings.features_dir, folder, name).exists() and not settings.overwrite:
             kept += 1
-        elif is_there or says_where or (entry and entry.downloads):
+        elif entry is None or is_here or entry.downloads:
             to_make.append(name)
-            if entry and entry.downloads and not is_there:
-                megabytes[base] = entry.megabytes
+            if entry and not is_here:
+                megabytes[called.base] = entry.megabytes
         else:
             missing.append(name)
     parts = [
@@ -192,15 +186,15 @@ def steps(
         yield str(called), partial(extract_set, called, plan)
     for spec in map(str, plan.words):
         parsed, built_in = SetName.parse(spec), lists_of(spec)
-        own, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
-        if not built_in and lists_of(own):
-            raise DatasetError(f"'{own}' is a built-in word list: name yours, as in mine=FILE.")
-        of_own = plan.prompts or [DEFAULT_PROMPT, *filter(None, [speech_prompt(own)])]
-        for words, prompt in (built_in or {own: ""}).items():
+        name, path = (str(parsed), parsed.path) if parsed.path else (Path(spec).stem, Path(spec))
+        if not built_in and lists_of(name):
+            raise DatasetError(f"'{name}' is a built-in word list: name yours, as in mine=FILE.")
+        prompts = plan.prompts or [DEFAULT_PROMPT, *filter(None, [speech_prompt(name)])]
+        for words, prompt in (built_in or {name: ""}).items():
             yield words_name(words), partial(
                 Extractor.words, name=words_name(words), limit=plan.limit,
                 read=partial(built_in_words, words) if built_in else partial(read_words, path),
-                templates=[prompt] if built_in else of_own,
+                templates=[prompt] if built_in else prompts,
             )  # fmt: skip
     types = ("gaussian",) if plan.noise is None and id_sizes else plan.noise or ()
     count = plan.noise_count or (max(1, max(id_sizes) // 4) if id_sizes else _NOISE_COUNT)
@@ -216,8 +210,8 @@ def extract_set(
 ) -> Extracted:
     """Extract a set of a plan, or a part of it, by its number from 1 and the number of parts.
 
-    A named set has class names under the plan's or its own prompts, a partner has none. The user's
-    own sets get the class names that are given for them. Notes describe how a set was read.
+    A named set gets text features under the plan's prompts or its own, a partner gets none. The
+    user's own sets get the plan's class names, if it has any. Notes describe how a set was read.
 
     Raises:
         DatasetError: an image is broken. StoreError: the file is from a different set or encoder.
