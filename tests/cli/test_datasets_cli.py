@@ -86,7 +86,7 @@ def test_verify_deep_names_what_is_broken(pets):
     [({"labels": np.array([0, 1, 2])}, "1 labels are not between 0 and 1"),
      ({"labels": np.array([0, 1, -1])}, "1 labels are not between 0 and 1"),
      ({"labels": np.array([0, 0, 0])}, "1 class without an image (the first is 'b')"),
-     ({"sample_ids": ["x", "x", "y"]}, "has 1 duplicate among its sample ids")],
+     ({"sample_ids": ["x", "x", "y"]}, "1 sample ids are duplicates")],
 )  # fmt: skip
 def test_problems_of_labels_and_ids(changes, problem):
     images = datasets.images.ImageSet("x", lambda _: None, np.array([0, 1, 1]), ["x", "y", "z"],
