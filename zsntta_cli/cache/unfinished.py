@@ -1,7 +1,7 @@
 """Rows appended to a file, so that a stopped run can resume: image features, and features of words.
 
-Before the rows the file says what they depend on. Rows that depend on anything else are made again,
-never mixed in. An incomplete row, which a kill may leave at the end, is cut off.
+The file begins with what its rows depend on. Rows that depend on anything else are made again and
+never mixed in. An incomplete last row, which a killed process may leave, is cut off.
 """
 
 import json
@@ -14,18 +14,15 @@ from numpy.typing import NDArray
 
 from zsntta_cli.files import sync, write_whole, writing
 
-KEPT = 4  # batches that are written at a time: a killed run loses at most these
-_ALIGNED = 64  # bytes: the place of the rows in the file is a multiple
+KEPT = 4  # batches that are written at a time, and that a killed run loses at most
+_ALIGNED = 64  # bytes; rows start at a multiple of it
 
 
 class Unfinished:
     """The rows (n, D) in a file; only the first `done` are valid."""
 
     def __init__(self, file: Path, of: Mapping[str, Any], width: int, dtype: str) -> None:
-        """Resume with the existing rows of D = `width` numbers if they depend on the same.
-
-        `of` is everything that they depend on.
-        """
+        """Resume with the existing rows of D = `width` numbers if they also depend on `of`."""
         head = json.dumps({**of, "width": width, "dtype": dtype}, sort_keys=True).encode()
         self._head = head + b" " * (-len(head) % _ALIGNED)
         self._file, self._width, self._dtype = file, width, np.dtype(dtype)
