@@ -10,7 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, account, limited
-from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import DATASET, NOISE, SetName, noise_name, words_name
 from zsntta_cli.datasets.shards import is_pattern
 from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.encoders.weights import check_named, foreseen
@@ -96,12 +96,17 @@ def extract(
             datasets.known(called)
     extractor = Extractor(choice, settings, reporter)
     id_sizes, ended = list[int](), set[str]()
+
+    def is_usable(name: SetName) -> bool:
+        return str(name) not in ended or extractor.path(str(name)).exists()
+
     checks: list[tuple[str, Callable[[Extractor], Extracted | None]]] = [
         (str(called), partial(_check_there, called, plan))
         for called in (*plan.names, *map(SetName.parse, plan.partner_names))
     ]
     for name, make in chain(checks, steps(plan, id_sizes)):
-        if name in ended:
+        is_noise = SetName.parse(name).kind == NOISE  # which is of no use if all sets are missing
+        if name in ended or (is_noise and plan.names and not any(map(is_usable, plan.names))):
             continue
         try:
             extracted = make(extractor)
