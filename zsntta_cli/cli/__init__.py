@@ -19,7 +19,7 @@ from zsntta_cli.plugins import load_declared, load_script, refuse_while_loading
 # the commands that it names; the page of all of them needs these lines alone.
 COMMANDS = {
     "extract": (
-        "Run", "extract.extract", "Encode the images and class names of data sets, once."
+        "Run", "extract.extract", "Encode the images and class names of data sets."
     ),
     "simulate": ("Run", "simulate.simulate", "Run methods on streams of cached features."),
     "run": ("Run", "experiment.run", "Run an experiment file and write its tables and figures."),
@@ -90,7 +90,7 @@ def _main(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of any error."),
     plugin: list[Path] | None = typer.Option(
         None, "--plugin", metavar="FILE.py",
         help="Script that adds methods or data sets (docs/extending.md).",

@@ -80,7 +80,7 @@ def show_set(
 def get(
     names: list[str] = argument(..., "Known sets."),
     data_root: Path = DATA_ROOT,
-    mirror: str = option("", "URL of a mirror, which has the files at URL/FILE."),
+    mirror: str = option("", "URL of a mirror that has the files at URL/FILE."),
 ) -> None:
     """Download known sets and verify them.
 
@@ -109,7 +109,7 @@ def get(
 
 @command(datasets, "verify")
 def verify_set(
-    name: str = argument(..., "Known set, NAME=PATH, or a set of the hub."),
+    name: str = argument(..., "Known set, NAME=PATH, or a set on the hub."),
     deep: bool = option(False, "Open every image.", "--deep"),
     workers: int = option(ExtractSettings().workers, "Number of threads that open images.", min=1),
     data_root: Path = DATA_ROOT,
@@ -177,7 +177,7 @@ def get_weights(
 
     [bold]zsntta encoders get ViT-B-16[/bold]
 
-    They go to the hub's cache ($HF_HOME, or ~/.cache/huggingface), where every command finds them.
+    The weights go to the hub's cache ($HF_HOME, or ~/.cache/huggingface), where every command finds them.
     For a machine without a network, copy that folder there.
     """
     from zsntta_cli.encoders.weights import fetch

@@ -187,7 +187,7 @@ def export(
     output: Path | None = option(None, "File to write. [SET.npz]", metavar="FILE.npz"),
     encoder: str | None = ENCODER,
     without_ids: bool = option(False, "Omit the sample ids, which are file names.", _WITHOUT_IDS),
-    overwrite: bool = option(False, "Overwrite an existing file."),
+    overwrite: bool = option(False, "Overwrite an existing file.", "--overwrite"),
     features_dir: Path = FEATURES_DIR,
 ) -> None:
     """Write cached features as .npz, for other tools.
@@ -216,7 +216,9 @@ def push(
         False, "Publish numbers instead of sample ids, which are file names.", _WITHOUT_IDS
     ),
     i_may: bool = option(
-        False, "Also publish sets and word lists that are not built in, if you may.", "--i-may"
+        False,
+        "Also publish sets and word lists that are not built in, if you are allowed to.",
+        "--i-may",
     ),
     features_dir: Path = FEATURES_DIR,
 ) -> None:

@@ -41,7 +41,7 @@ class ImageOptions:
         False, "Also read hidden folders, trash and thumbnails.", "--all-folders"
     )
     max_megapixels: float | None = _images(
-        None, f"Largest image to read; a larger one gets an error. [{MOST_MEGAPIXELS}]"
+        None, f"Largest image to read. Larger images get an error. [{MOST_MEGAPIXELS}]"
     )
     classes: str | None = _images(
         None, "Names of your classes, such as cat,dog. Give this or one of the next two options."

@@ -29,7 +29,7 @@ def run(
 
     [bold]zsntta run experiment.toml --jobs 4[/bold]
 
-    Runs whose results are kept are not repeated.
+    Finished runs are kept and not repeated.
     """
     from zsntta_cli.files import write_whole
     from zsntta_cli.progress import ConsoleReporter

@@ -32,7 +32,7 @@ def extract(
     *,
     dataset: Names = _encoded(
         None,
-        "Known sets; NAME=PATH for a folder, .tar, .zip or shards; from the hub, "
+        "Known set, or NAME=PATH for a folder, .tar, .zip or shards. From the hub: "
         "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
         reader=data_sets,
     ),
@@ -41,33 +41,33 @@ def extract(
         None, "Maximum number of images per set, or of words per list. [all]"
     ),
     class_names: Path | None = _encoded(
-        None, "File of the class names of a NAME=PATH set: on each line a name, or a folder and "
+        None, "File of the class names of a NAME=PATH set. Each line has a name, or a folder and "
         "its name. [the folders' names]",
     ),
     label: str | None = _encoded(
-        None, "Where shards have their labels: a field of the JSON, or the ending of label files.",
+        None, "Where shards store labels: a JSON field, or the ending of the label files.",
         metavar="FIELD",
     ),
     prompt: Names = _encoded(
-        None, "Template with one {}, or 'code', 'paper', 'clip-80' …; 'a {} | the {}' averages "
-        "several. [the set's]", metavar="TEMPLATE",
+        None, "Template with one {}, or its name, such as 'code', 'paper' or 'clip-80'. "
+        "'a {} | the {}' averages two. [the set's]", metavar="TEMPLATE",
     ),
     words: Names = _encoded(
-        None, f"Word list: {', '.join(WORD_SETS)}, FILE or NAME=FILE, with one word per line.",
+        None, f"Word list: {', '.join(WORD_SETS)}, or a file with one word per line.",
         metavar="NAME|FILE",
     ),
     noise: Names = _encoded(
-        None, "Types of injected noise to encode too, or 'none'. [gaussian for ID sets]",
+        None, "Types of injected noise to encode as well, or 'none'. [gaussian for ID sets]",
         reader=names,
     ),
     noise_count: int | None = _encoded(
         None, "Number of images per type of injected noise. [a quarter of the ID set]"
     ),
     partners: bool = _encoded(
-        True, "Also extract the ID set's partners, if no OOD set is named."
+        True, "Also extract the ID set's partners if no OOD set is named. [yes]"
     ),
     as_shown: bool = _encoded(
-        False, "Rotate photos as EXIF says and put transparent ones on white, as detect does.",
+        False, "Apply EXIF rotation and put transparent images on white, as detect does.",
         "--as-shown",
     ),
     class_photos: Path | None = _encoded(
@@ -80,18 +80,18 @@ def extract(
     model: ModelOptions,
     encoding: ExtractSettings,
     part: str | None = _how(
-        None, "Extract one part of the set, such as 3/64; zsntta cache join joins the parts.",
+        None, "Extract one part of the set, such as 3/64. zsntta cache join joins the parts.",
         metavar="I/N",
     ),
     engine: str = _how(
-        LOCAL, "Where to extract the set: local, or ray, in parts on the cluster at RAY_ADDRESS."
+        LOCAL, "Where to extract the set: local, or ray (in parts, on the cluster at RAY_ADDRESS)."
     ),
     parts: int | None = _how(
         None, "Number of parts for --engine ray. [one per GPU, or per machine]", metavar="N"
     ),
     dry_run: bool = DRY_RUN,
 ) -> None:  # fmt: skip
-    """Encode the images and class names of data sets, once.
+    """Encode the images and class names of data sets.
 
     [bold]zsntta extract --dataset cifar10[/bold]
 

@@ -148,7 +148,7 @@ def parameters_of(
             panel = getattr(group, "panel", "")
             for f in dataclasses.fields(group):
                 if typing.get_origin(f.type) is tuple:
-                    told = _of_setting(f, f.default, panel=panel, metavar="TEXT")
+                    told = _of_setting(f, f.default, panel=panel, metavar="NAME=PATH")
                     parts[f.name] = _typed(f.name, default=told, annotation=list[str])
                 elif f.metadata or isinstance(f.default, OptionInfo):
                     told = _of_setting(f, f.default, panel=panel) if f.metadata else f.default
@@ -379,10 +379,10 @@ class JobOptions:
     """Options that say where runs are made."""
 
     jobs: int | None = option(
-        None, "Number of processes for replays; with ray, maximum number of workers. [1; with ray, "
-        "all]",
+        None, "Number of processes for replays, or with ray the maximum number of workers. [1, or "
+        "with ray all]",
         panel="How it runs",
     )  # fmt: skip
     engine: str = option(
-        LOCAL, "Where to run: local, or ray, the cluster at RAY_ADDRESS.", panel="How it runs"
+        LOCAL, "Where to run: local, or ray (the cluster at RAY_ADDRESS).", panel="How it runs"
     )

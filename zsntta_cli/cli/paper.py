@@ -54,20 +54,23 @@ class RowOptions:
 
     preset: str = option("paper", "Named settings: paper or official.")
     seed: Names = _measured(
-        "Seeds of the streams; several show which differences they explain. [the table's]",
+        "Seeds of the streams. Several seeds show which differences they explain. [the table's]",
         reader=whole_numbers,
     )
     method: Names = _measured(
-        "Methods to add as rows on the same streams, also your own.",
+        "Methods to add as rows on the same streams, including your own.",
         reader=names,
     )  # fmt: skip
     prompt: str | None = option(None, "Cached template for all sets, or 'code' or 'paper'.")
     own: Names = option(
-        None, "Setting that differs from the paper's: METHOD.SETTING=VALUE.", "--set"
+        None,
+        "Setting that differs from the paper's: METHOD.SETTING=VALUE.",
+        "--set",
+        metavar="NAME=VALUE",
     )
     ood_items: Path | None = option(
         None,
-        "Folder of lists of the OOD images, ODDS/ID_OOD.txt. For pairs without a list they are "
+        "Folder of lists of OOD images, ODDS/ID_OOD.txt. For pairs without a list, images are "
         "chosen at random (docs/streams.md).",
     )
 
@@ -106,17 +109,17 @@ def paper(
     *,
     ctx: typer.Context,
     name: str | None = argument(
-        None, "Table number or name, fig2 … fig9, or several, such as 2,3,fig6. An ID set lists "
+        None, "Table number or name, fig2 … fig9, or a list such as 2,3,fig6. An ID set lists "
         "its tables. [a list of all]",
     ),
     published: bool = option(
-        False, "Only print the paper's numbers, and run nothing.", "--published"
+        False, "Print only the paper's numbers, and run nothing.", "--published"
     ),
     everything: bool = option(
         False, "Write all tables and figures to files in the folder --output.", "--all"
     ),
     extract: bool = option(
-        False, "First encode what is missing: available sets, injected noise.", "--extract",
+        False, "First encode what is missing: available sets and injected noise.", "--extract",
         panel=EncoderChoice.panel,
     ),
     rows: RowOptions,

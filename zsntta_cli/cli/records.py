@@ -55,7 +55,7 @@ def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]"
 
 @command(app, "list")
 def list_runs(*, wanted: WantedRuns, listed: TableOutput, store: StoreOptions) -> None:
-    """List kept runs, the oldest first; csv and json have all columns.
+    """List kept runs, oldest first. Only csv and json have all columns.
 
     [bold]zsntta records list --method adand[/bold]
     """
@@ -89,7 +89,7 @@ def export(
     wanted: WantedRuns,
     output: Path | None = option(None, "File to write."),
     form: Literal["jsonl", "json", "csv"] | None = option(
-        None, "jsonl has all that is kept; json and csv are as from simulate. [from the ending of "
+        None, "jsonl has everything that is kept. json and csv are the same as from simulate. [from the ending of "
         "--output, or jsonl]", "--format",
     ),
     store: StoreOptions,
@@ -123,11 +123,11 @@ def import_(
     files: list[Path] = argument(..., "Files written by export or simulate."),
     store: StoreOptions,
 ) -> None:
-    """Import the runs of other people: all runs of a file or none.
+    """Import other people's runs: all runs of a file, or none.
 
     [bold]zsntta records import runs.jsonl[/bold]
 
-    Equal runs are kept once.
+    Identical runs are kept once.
     """
     from zsntta_cli.results.exchange import read_records
 
@@ -153,7 +153,7 @@ def remove(
 
     [bold]zsntta records remove 3f2a[/bold]
 
-    It asks before it removes live runs, which took hours.
+    It asks before it removes live runs, which take hours to repeat.
     """
     from zsntta_cli.methods import METHODS
 

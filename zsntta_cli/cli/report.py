@@ -108,10 +108,10 @@ def cite(
     id_set: Names = option(None, "ID sets to cite.", "--id", reader=names),
     ood_set: Names = option(None, "OOD sets to cite.", "--ood", reader=names),
     encoder: Names = option(
-        None, "Encoder to cite: name of an open_clip model, or of a folder of features."
+        None, "Encoder to cite: an open_clip model, or a folder of features.", metavar="NAME"
     ),
     recorded: Path | None = option(
-        None, "File of exported runs whose methods, sets and encoders to cite.", "--from"
+        None, "File of exported runs, to cite their methods, sets and encoders.", "--from"
     ),
     output: Path | None = option(None, "File to write, ending in .bib."),
     store: StoreOptions,
@@ -120,7 +120,7 @@ def cite(
 
     [bold]zsntta cite --method adand,tda --output related.bib[/bold]
 
-    If no option names any, those of all kept runs are cited.
+    If none is named, those of all kept runs are cited.
     """
     from zsntta_cli.methods import check_method
     from zsntta_cli.report.citations import bibtex

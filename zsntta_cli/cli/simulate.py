@@ -42,7 +42,7 @@ class RunOptions:
     """Options that say what is run: lists, of which all combinations are, or recorded runs."""
 
     method: Names = _wanted(
-        "Methods, such as adand,tda, or 'all' but live ones. zsntta methods lists them.",
+        "Methods, such as adand,tda, or 'all' except live ones. zsntta methods lists them.",
         reader=names,
     )  # fmt: skip
     id_set: Names = _wanted("ID set. [cifar10; with tiny, shapes]", "--id", reader=names)
@@ -53,7 +53,7 @@ class RunOptions:
         f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]", reader=names
     )
     prompt: Names = _wanted(
-        "Cached template, or 'code', 'clip-80' or a prompt file's name. [the set's]",
+        "Cached template, or a name such as 'code', 'clip-80' or 'photos'. [the set's]",
         metavar="TEMPLATE",
     )
     own: Names = _wanted(
@@ -63,7 +63,7 @@ class RunOptions:
         "--set", metavar="NAME=VALUE",
     )  # fmt: skip
     record: Path | None = _wanted(
-        "File of JSON records whose runs to repeat; old and new results are compared.", "--from"
+        "File of exported runs to repeat. Old and new results are compared.", "--from"
     )
 
     def grid(self, encoder: EncoderOptions, settings: Mapping[str, Any]) -> "Grid":
@@ -110,11 +110,12 @@ class ViewOptions:
 
     report: Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"] = _result(
         "accuracy",
-        "Contents of the table: accuracy, ood, flags, open-set, calibration, or classes for one "
-        "run with a row per class.", metavar="NAME",
+        "Contents of the table: accuracy, ood, flags, open-set, calibration, or classes (one "
+        "run, with a row per class).", metavar="NAME",
     )  # fmt: skip
     spread: Literal["seeds", "sets"] = _result(
-        "seeds", "± of an average: its own over seeds, or the mean of the sets' ±, as in the paper."
+        "seeds",
+        "± of an average: its own over seeds, or the mean of the sets' ± (as in the paper).",
     )
     columns: Names = _result(
         None, "Metrics to show instead of the report's, such as acc_h,auroc.", reader=texts
@@ -145,7 +146,9 @@ def simulate(
     store: KeepingOptions,
     shown: ViewOptions,
     table: TableOutput,
-    scores: Path | None = _result(None, "CSV file to write the items of a single run to."),
+    scores: Path | None = _result(
+        None, "CSV file to write the scores of a single run to, item by item."
+    ),
     dry_run: bool = DRY_RUN,
     live: LiveSettings,
     **settings: Any,
@@ -171,7 +174,7 @@ def simulate(
     is_by_class = shown.report == CLASSES
     single = "--scores" if scores else f"--report {CLASSES}" * is_by_class
     if single and jobs.engine == RAY:
-        raise SettingsError(f"{single} is for one run, which is made here: omit --engine ray.")
+        raise SettingsError(f"{single} is for one run on this machine: omit --engine ray.")
     view, form, to_file = shown.view(), table.form or "", table.output is not None
     root, keeping, notes = store.features_dir, store.keeping(), list[str]()
     recorded: Sequence[Record] = ()

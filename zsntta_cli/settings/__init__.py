@@ -122,7 +122,7 @@ class MachineSettings(Settings):
 
     panel = "How it runs"
 
-    device: str = option("auto", "auto, cpu, cuda, cuda:1 …")
+    device: str = option("auto", "Device: auto, cpu, cuda, cuda:1 …")
     workers: int = count(  # for each device
         min(os.cpu_count() or 1, 16), "Number of threads that read images."
     )
@@ -132,10 +132,14 @@ class MachineSettings(Settings):
 class ExtractSettings(MachineSettings):
     """How and where images are encoded; only `batch_size` and `store` can change features."""
 
-    batch_size: int = count(128, "Images per encoder pass. It affects the last bits of features.")
+    batch_size: int = count(
+        128, "Images per encoder pass, which affects the last bits of features."
+    )
     skip_broken: bool = option(False, "Skip unreadable images.")
     overwrite: bool = option(False, "Replace files made from other images.")
-    store: str = choice("Type of the features in the file. float32 takes twice the space.", *STORES)
+    store: str = choice(
+        "Data type of the features in the file. float32 takes twice the space.", *STORES
+    )
     features_dir: Path = option(FEATURES, "Folder of the feature files.")  # noqa: RUF009
 
 
@@ -168,7 +172,7 @@ class LiveSettings(MachineSettings):
     panel = "Live methods"
 
     data_root: Path = option(DATA, "Folder of the data sets.")  # noqa: RUF009
-    datasets: tuple[str, ...] = option((), "Path to a set's images, as NAME=PATH.", name="dataset")
+    datasets: tuple[str, ...] = option((), "Path to the images of a set.", name="dataset")
     weights: str = ""  # the path of the file of weights, if it has moved
 
     def __post_init__(self) -> None:
@@ -261,7 +265,7 @@ class StreamSettings(Settings):
 
     # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
     ratio: float | str = option(
-        0.5, "OOD share of the stream, in [0, 1), or natural: all images of both sets.",
+        0.5, "OOD share of the stream, in [0, 1), or 'natural' for all images of both sets.",
         within=Range(least=0, below=1), checked_by=parse_ratio,
     )  # fmt: skip
     seed: int = amount(0, "Seed of the stream's order and of a random detector.")
@@ -288,7 +292,7 @@ class StreamSettings(Settings):
         False,
         "Swap the names of Food-101's cheesecake and cheese plate, as the released code does.",
     )
-    limit: int | None = count(None, "Use only the first samples, up to this number.")
+    limit: int | None = count(None, "Use only this many samples from the start.")
 
     def __post_init__(self) -> None:
         if isinstance(self.ratio, str):
@@ -321,7 +325,7 @@ class ThresholdSettings(Settings):
     # Eq. 1, or only the best class's logit (methods/match.py).
     score: str = choice("Noise score of the frozen model.", *SCORES)
     fixed: float | None = option(
-        None, "A fixed threshold on the ID score, or 'adaptive'.",
+        None, "Fixed threshold on the ID score, or 'adaptive'.",
         within=Range(least=0, most=1), name="threshold", shown="adaptive",
     )  # fmt: skip
     # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
