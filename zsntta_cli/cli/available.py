@@ -177,8 +177,8 @@ def get_weights(
 
     [bold]zsntta encoders get ViT-B-16[/bold]
 
-    The weights go to the hub's cache ($HF_HOME, or ~/.cache/huggingface), where every command finds them.
-    For a machine without a network, copy that folder there.
+    The weights go to the hub's cache ($HF_HOME, or ~/.cache/huggingface), where every command finds
+    them. For a machine without a network, copy that folder there.
     """
     from zsntta_cli.encoders.weights import fetch
 

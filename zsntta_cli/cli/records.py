@@ -89,8 +89,8 @@ def export(
     wanted: WantedRuns,
     output: Path | None = option(None, "File to write."),
     form: Literal["jsonl", "json", "csv"] | None = option(
-        None, "jsonl has everything that is kept. json and csv are the same as from simulate. [from the ending of "
-        "--output, or jsonl]", "--format",
+        None, "jsonl has everything that is kept. json and csv are the same as from simulate. "
+        "[from the ending of --output, or jsonl]", "--format",
     ),
     store: StoreOptions,
 ) -> None:  # fmt: skip

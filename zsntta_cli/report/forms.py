@@ -45,12 +45,14 @@ def in_form(
 
 
 def csv_text(rows: Rows, columns: Sequence[str] = ()) -> str:
-    """A head and one line per row; None is empty, numbers are not rounded."""
+    """A head and one line per row; None is empty, lists are JSON, numbers are not rounded."""
     text = io.StringIO()
     heads = dict.fromkeys([*columns, *(name for row in rows for name in row)])
     writer = csv.DictWriter(text, list(heads), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        plain = {name: json.dumps(v) if isinstance(v, list) else v for name, v in row.items()}
+        writer.writerow(plain)
     return text.getvalue()
 
 
