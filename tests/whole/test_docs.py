@@ -188,6 +188,7 @@ def run(line, folder, on_built_in=False):
         done = python(folder, *words)
         code, output = done.returncode, done.stdout + done.stderr
     assert code == 0, f"{line}\nrun as {words}: {output}"
+    assert "cannot be read" not in output, f"{line} leaves out runs of the page"
     if words[0] == "simulate" and not {"--output", "--format", "--help", "-h"} & {*words}:
         assert "┏━" in output, line
 

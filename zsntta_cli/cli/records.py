@@ -109,7 +109,11 @@ def export(
         found = records.find(chosen)
     if strange := len(chosen) - len(found):
         what = counted(strange, "run")
-        say(f"note: left out: {what} that this version cannot read.", err=True)
+        say(
+            f"note: left out: {what} that cannot be read, as with a method that is not loaded: "
+            "zsntta --plugin FILE.py records export loads its script.",
+            err=True,
+        )
     runs = [found[key] for key in chosen if key in found]
     if written == "jsonl":
         put("".join(f"{to_line(record)}\n" for record in runs), output)
