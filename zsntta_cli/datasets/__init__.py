@@ -121,14 +121,12 @@ def load_images(spec: str | SetName, data_root: Path, as_shown: bool = False) ->
 
 
 def _own(name: SetName, data_root: Path) -> "ImageSet":
-    """The images of a folder, an archive, a list, of the tars of a web data set, or of the hub."""
-    from zsntta_cli.datasets import hub, lists, shards, tree
+    """The images of NAME=PATH, or from the hub, with class names in words."""
+    from zsntta_cli.datasets import hub
     from zsntta_cli.datasets.class_names import names_of_folders
-    from zsntta_cli.datasets.known_sets import folder_set
 
-    base, path = name.base, name.path
     is_repository = bool(name.hub) and not name.hub.startswith(HF)
-    is_free = base not in CATALOGUE and name.kind == DATASET
+    is_free = name.base not in CATALOGUE and name.kind == DATASET
     if not is_repository and not (is_free and re.fullmatch(r"\w[\w.-]{0,99}", str(name))):
         raise DatasetError(
             f"'{short(str(name))}' cannot name a folder of images: use up to 100 letters, digits, "
@@ -136,69 +134,83 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
         )
     try:
         if is_repository:
-            return hub.web_repository(base, name.hub, data_root)
-        if path is None:
-            images = hub.hub_images(base, name.hub)
-        elif lists.is_list(path):
-            images = lists.list_set(base, path, name.label)
-        elif tars := shards.shard_paths(path):
-            images = shards.web_dataset(base, tars, name.label)
-        elif name.label or (not path.is_dir() and shards.is_shard(tree.files_in(path))):
-            images = shards.web_dataset(base, [path], name.label)
-        else:
-            images = folder_set(base, path)
-            if path.is_dir() and (unused := lists.unused_list(path)):
-                way = f"{unused} has labels that are not read: --dataset {base}={unused} reads them"
-                images = replace(images, notes=[*images.notes, way])
-        return names_of_folders(images)
+            return hub.web_repository(name.base, name.hub, data_root)
+        if name.path is None:
+            return names_of_folders(hub.hub_images(name.base, name.hub))
+        return names_of_folders(_at_path(name.base, name.path, name.label))
     except DatasetError as error:
-        raise DatasetError(f"data set '{base}': {error}") from error
+        raise DatasetError(f"data set '{name.base}': {error}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"data set '{base}' cannot be read ({first_line(error)}).") from error
+        raise DatasetError(
+            f"data set '{name.base}' cannot be read ({first_line(error)})."
+        ) from error
+
+
+def _at_path(name: str, path: Path, label: str) -> "ImageSet":
+    """The images of a list, of a web data set, or of a folder or archive of class folders."""
+    from zsntta_cli.datasets import lists, shards
+    from zsntta_cli.datasets.known_sets import folder_set
+
+    if lists.is_list(path):
+        return lists.list_set(name, path, label)
+    if tars := shards.shard_paths(path, label):
+        return shards.web_dataset(name, tars, label)
+    images = folder_set(name, path)
+    if not path.is_dir() or not (unused := lists.unused_list(path)):
+        return images
+    note = f"{unused} has labels that are not read: --dataset {name}={unused} reads them"
+    return replace(images, notes=[*images.notes, note])
 
 
 def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
-    """Read a known set; what comes alone and at once is fetched, if it is not there.
-
-    A note tells of a file that is read where it is, and is not the published one.
+    """The images of a known set, which is fetched if it is missing and may be.
 
     Raises:
-        DatasetError: it is not there, or not whole.
+        DatasetError: it is missing or incomplete.
     """
     check_corruption(name)
     if not isinstance(entry.read, Reader) or not entry.layout:
         return entry.read(str(name), root)
+    try:
+        return _published(name, entry, root)
+    except (MemoryError, ImportError, SettingsError, StoreError):
+        raise
+    except Exception as error:  # scipy, torchvision and json raise what they like
+        wanted = " or ".join(filter(None, [entry.layout, " and ".join(entry.packed)]))
+        source = f"zsntta datasets get {name.base} fetches it from" if entry.files else ""
+        raise DatasetError(
+            f"data set '{name}' is incomplete in {root} ({_reason(error)}): expected {wanted}; "
+            f"{source or 'download it from'} {entry.home}, or choose another folder with "
+            f"--data-root"
+        ) from error
+
+
+def _published(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
+    """Fetch and read a set; a note tells of a file that is read in place but is not published."""
     from zsntta_cli.datasets import download
 
     reporter = ConsoleReporter()
     lacks = any(not (root / (file.unpacks or file.file)).exists() for file in entry.files)
-    try:
-        if entry.downloads and lacks and not any((root / place).exists() for place in entry.places):
-            for line in download.fetch(name.base, entry, root, reporter):
-                reporter.note(f"{name.base}: {line}")
-        images = entry.read(str(name), root)
-        notes = list(images.notes)
-        for file in entry.files:
-            path = root / file.file
-            if file.checksum and not file.unpacks and entry.place(root) == path:
-                facts, is_published = download.checked(path, file.checksum, reporter)
-                notes += [] if is_published else [f"{path} {facts}"]
-        return replace(images, notes=notes)
-    except (MemoryError, ImportError, SettingsError, StoreError):
-        raise
-    except Exception as error:  # scipy, torchvision and json raise what they like
-        reason = (str(error) if isinstance(error, DatasetError) else first_line(error)).rstrip(".")
-        if isinstance(error, NotImplementedError) and "7.3" in reason:  # of scipy's loadmat
-            reason = "a .mat file of MATLAB 7.3: save it again with -v7"
-        if isinstance(error, FileNotFoundError) and error.filename:  # what is there instead?
-            path = Path(error.filename)
-            above = next((parent for parent in path.parents if parent.is_dir()), None)
-            names = sorted(p.name for p in above.iterdir() if p.name[0] != ".") if above else []
-            reason = f"there is no {path}" + (f"; {above} has {first_of(names)}" if names else "")
-        wanted = " or ".join(filter(None, [entry.layout, " and ".join(entry.packed)]))
-        fetching = f"zsntta datasets get {name.base} fetches it from " if entry.files else ""
-        raise DatasetError(
-            f"data set '{name}' is incomplete in {root} ({reason}): expected {wanted}; "
-            f"{fetching or 'download it from '}{entry.home}, or choose another folder with "
-            f"--data-root"
-        ) from error
+    if entry.downloads and lacks and not any((root / place).exists() for place in entry.places):
+        for line in download.fetch(name.base, entry, root, reporter):
+            reporter.note(f"{name.base}: {line}")
+    images = entry.read(str(name), root)
+    notes = list(images.notes)
+    for file in entry.files:
+        path = root / file.file
+        if file.checksum and not file.unpacks and entry.place(root) == path:
+            facts, is_published = download.checked(path, file.checksum, reporter)
+            notes += [] if is_published else [f"{path} {facts}"]
+    return replace(images, notes=notes)
+
+
+def _reason(error: Exception) -> str:
+    """Why a set cannot be read; for a missing file also what is there instead."""
+    if isinstance(error, DatasetError):
+        return str(error).rstrip(".")
+    if not isinstance(error, FileNotFoundError) or not error.filename:
+        return first_line(error).rstrip(".")
+    path = Path(error.filename)
+    above = next((parent for parent in path.parents if parent.is_dir()), None)
+    names = sorted(p.name for p in above.iterdir() if p.name[0] != ".") if above else []
+    return f"there is no {path}" + (f"; {above} has {first_of(names)}" if names else "")

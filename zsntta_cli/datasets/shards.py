@@ -24,7 +24,6 @@ from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
 COUNT, SPLIT = "nshards.txt", "test"  # CLIP_benchmark's
 _FIELDS = ("label", "cls", "class", "class_name")  # of a .json, the first that is there
-_KEPT = 1_000  # letters of a caption
 
 
 def is_pattern(path: Path) -> bool:
@@ -45,23 +44,27 @@ def expand_braces(pattern: str) -> Iterator[str]:
         yield from expand_braces(pattern[: braces.start()] + choice + pattern[braces.end() :])
 
 
-def shard_paths(path: Path) -> list[Path]:
-    """The tars of a pattern, of a folder with nshards.txt, or of its split `test`; else none.
+def shard_paths(path: Path, label: str = "") -> list[Path]:
+    """The tars of a web data set: of a pattern, or of a folder with nshards.txt or a split `test`.
+
+    An archive alone is a shard if its files form samples, or if `label` says so; else there is
+    none.
 
     Raises:
         DatasetError: the folder has more or fewer tars than nshards.txt says.
     """
     if is_pattern(path):
-        return [Path(one) for one in expand_braces(str(path))]
+        return [Path(shard) for shard in expand_braces(str(path))]
     folder = next((at for at in (path, path / SPLIT) if (at / COUNT).is_file()), None)
     if folder is None:
-        return []
-    text, there = (folder / COUNT).read_text().strip(), {*folder.glob("*.tar")}
+        is_alone = label or (not path.is_dir() and _is_shard(files_in(path)))
+        return [path] if is_alone else []
+    text, existing = (folder / COUNT).read_text().strip(), {*folder.glob("*.tar")}
     tars = [folder / f"{i}.tar" for i in range(int(text) if text.isdecimal() else 0)]
-    if not tars or there != {*tars}:
+    if not tars or existing != {*tars}:
         raise DatasetError(
             f"{folder / COUNT} must have the number of shards, 0.tar and so on: "
-            f"it says '{short(text)}', but there are {len(there):,}."
+            f"it says '{short(text)}', but there are {len(existing):,}."
         )
     return tars
 
@@ -76,8 +79,8 @@ def _by_key(files: Sequence[File]) -> dict[str, dict[str, File]]:
     return by_key
 
 
-def is_shard(files: Sequence[File]) -> bool:
-    """Whether files form groups by key, in which half of the images have a file of one ending.
+def _is_shard(files: Sequence[File]) -> bool:
+    """Whether half of the images have a file of one ending with the same key.
 
     Class folders are not shards, unless they have `.cls` files.
     """
@@ -99,21 +102,21 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         DatasetError: a tar is missing or incomplete, or has no image or an invalid label.
     """
     left_out, where = LeftOut(), tars[0] if len(tars) == 1 else tars[0].parent
-    images, told, tellers, further = list[File](), list[Told](), dict[str, None](), 0
+    images, told, sources, further = list[File](), list[Told](), dict[str, None](), 0
     beside = list[str]()  # what else the first sample has
     for tar in tars:
         for key, files in _by_key(files_in(tar, left_out)).items():
             if (image := _image(tar, key, files)) is None:
                 continue
             try:
-                class_told, teller = _label(files, label)
+                class_told, source = _label(files, label)
             except (OSError, ValueError, RecursionError) as error:
                 raise DatasetError(
                     f"{key} in {tar} has no valid label ({first_line(error)})."
                 ) from error
             images.append(replace(image, parts=(tar.name.partition(".")[0], *key.split("/"))))
             told.append(class_told)
-            tellers |= {teller: None} if teller else {}
+            sources |= {source: None} if source else {}
             further += sum(file.is_image for file in files.values()) - 1
             beside = beside or [*_json(files), *(e for e in files if not files[e].is_image)]
     if not images:
@@ -122,29 +125,37 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     template_lists, templates = _beside(tars[0], TEMPLATES)
     if wrong := [line for line in templates if line and line.count("{c}") != 1]:
         raise DatasetError(f"'{short(wrong[0])}' in {template_lists[0]} must have one {{c}}.")
-    notes, texts = list[str](), {one for one in told if isinstance(one, str)}
-    others = texts - {*names}
-    if others and all(map(str.isdecimal, texts)):
-        told = [int(one) if isinstance(one, str) else one for one in told]
-    elif not label and (others == texts if names else 2 * len(others) > len(told)) and others:
-        notes.append(f"texts are captions, not classes: {len(others):,} of {len(told):,} differ")
-        told = [None if isinstance(one, str) else one for one in told]
+    told, notes = _without_captions(told, names, label)
     labels, class_names = labels_told(where, told, names)
-    if label and max(labels) < 0:
+    has_labels = max(labels) >= 0
+    if label and not has_labels:
         raise DatasetError(
             f"no sample of {where} has a label '{label}': samples have {first_of(beside)}."
         )
-    if beside and max(labels) < 0:
-        way = "and --label FIELD selects one"
-        notes.append(f"no labels: samples have {first_of(beside)}, {way}")
-    words = [counted(further, "further image") + " of samples"] * bool(further)
+    if beside and not has_labels:
+        notes.append(f"no labels: samples have {first_of(beside)}, and --label FIELD selects one")
+    words = [f"{counted(further, 'further image')} of samples"] * bool(further)
     return replace(
         with_lists(file_set(name, images, labels, class_names), [*name_lists, *template_lists]),
         templates=[line.replace("{c}", "{}") for line in templates if line],
-        labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
+        labels_from=" and ".join(sources) if has_labels else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
         notes=notes,
     )
+
+
+def _without_captions(
+    told: list[Told], names: Sequence[str], label: str
+) -> tuple[list[Told], list[str]]:
+    """Labels, texts of digits as numbers and captions as None, and a note on captions."""
+    texts = {text for text in told if isinstance(text, str)}
+    unnamed = texts - {*names}
+    if unnamed and all(map(str.isdecimal, texts)):
+        return [int(text) if isinstance(text, str) else text for text in told], []
+    if unnamed and not label and (unnamed == texts if names else 2 * len(unnamed) > len(told)):
+        note = f"texts are captions, not classes: {len(unnamed):,} of {len(told):,} differ"
+        return [None if isinstance(text, str) else text for text in told], [note]
+    return told, []
 
 
 def _image(tar: Path, key: str, files: dict[str, File]) -> File | None:
@@ -171,19 +182,19 @@ def _label(files: dict[str, File], label: str) -> tuple[Told, str]:
     """
     endings = (".json", f".{label.removeprefix('.')}") if label else (".cls", ".json", ".txt")
     for ending in filter(files.__contains__, endings):
-        told: Any = None
+        value: Any
         if ending == ".json":
             values, fields = _json(files), [label] if label else _FIELDS
-            told = next((values[field] for field in fields if field in values), None)
+            value = next((values[field] for field in fields if field in values), None)
         else:
-            text = files[ending].read().decode("utf-8-sig").strip()
-            told = int(text) if ending == ".cls" and not label else text
-        if isinstance(told, str):
-            told = told.strip()[:_KEPT]
-        elif told is not None and not (type(told) is int and -1 <= told < 10**9):
-            raise ValueError(f"{short(str(told))} is neither a name nor a number from 0")
-        if told not in (None, "", -1):
-            return told, f"{ending} files" + f" ('{label}')" * bool(label and ending == ".json")
+            value = files[ending].read().decode("utf-8-sig")
+            value = int(value) if ending == ".cls" and not label else value
+        if isinstance(value, str):
+            value = value.strip()
+        elif value is not None and not (type(value) is int and -1 <= value < 10**9):
+            raise ValueError(f"{short(str(value))} is neither a name nor a number from 0")
+        if value not in (None, "", -1):
+            return value, f"{ending} files" + f" ('{label}')" * bool(label and ending == ".json")
     return None, ""
 
 
