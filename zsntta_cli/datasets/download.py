@@ -28,8 +28,8 @@ _BLOCK = 2**20  # bytes that are read and written at a time
 _SILENCE = 30  # seconds without a byte until a connection counts as cut
 _IN_VAIN = 5  # attempts in a row that bring nothing new, until it is given up
 _PAUSE = 1.0  # seconds before an attempt after one in vain, twice as many each time
-_FINAL = (400, 401, 403, 404, 405, 410, 451)  # statuses that are the same a little later
-_BEYOND = 416  # the status where nothing is behind the byte that is asked for
+_FINAL = (400, 401, 403, 404, 405, 410, 451)  # statuses that stay the same
+_BEYOND = 416  # the status if nothing follows the requested byte
 
 
 def fetch(
@@ -135,12 +135,12 @@ def _download(name: str, address: str, begun: Path, reporter: Reporter) -> None:
                 error.close()
                 if status == _BEYOND:
                     if error.headers.get("Content-Range") == f"bytes */{_size(begun)}":
-                        return  # all had come before
-                    begun.unlink(missing_ok=True)  # what came is of another file
+                        return  # all had arrived before
+                    begun.unlink(missing_ok=True)  # what arrived is of another file
             if status in _FINAL or not (status or begun.exists()):
                 raise DatasetError(f"cannot read {address} ({reason}).") from error
-        came = _size(begun)
-        in_vain, most = (0, came) if came > most else (in_vain + 1, most)
+        arrived = _size(begun)
+        in_vain, most = (0, arrived) if arrived > most else (in_vain + 1, most)
     kept = f"after {most:,} bytes, which are kept: run the same command to resume"
     raise DatasetError(f"{address} broke off {kept if most else f'({reason})'}.")
 
@@ -189,9 +189,8 @@ def unpack(archive: Path, folder: Path, reporter: Reporter) -> None:
                             below = "/".join(parts[parts.index(folder.name) :])
                             tar.extract(entry.replace(name=below), place, filter="data")
             except BROKEN as error:
-                raise DatasetError(
-                    f"{archive} cannot be unpacked ({first_line(error)})."
-                ) from error
+                reason = first_line(error)
+                raise DatasetError(f"{archive} cannot be unpacked ({reason}).") from error
             if not (place / folder.name).exists():
                 raise DatasetError(f"{archive} has no folder {folder.name} with files.")
             os.sync()

@@ -1,9 +1,8 @@
 """Images that come with the package, drawn on demand and the same on every machine.
 
 Image i of a built-in set depends on the set's name, `VERSION` and i alone, so it can be drawn in
-any order and by any worker. All rendered sets come from a
-distribution that the embedded encoder never saw; as in the real benchmark, each set has a
-style of its own. `digits` are the real handwritten digits that scikit-learn carries.
+any order and by any worker. The embedded encoder never saw their distribution, and each set has its
+own style, as in the real benchmark. `digits` are scikit-learn's real handwritten digits.
 
 Noise image i (Sec. 4.2; the four types of the ablation on injected noise) depends on (type, seed,
 i) alone. Values are drawn for each pixel and channel, min-max scaled to bytes per image, and go
@@ -61,7 +60,7 @@ def render(name: str, _root: Path = Path()) -> ImageSet:
             gen = np.random.Generator(np.random.PCG64((zlib.crc32(name.encode()), VERSION, i)))
             return Image.fromarray(drawing.draw(concepts[i % len(concepts)], distribution, gen))
 
-    # As they stand in the catalogue's prompt.
+    # The prompt itself may say what kind of thing it is.
     names = [c.name if c.kind in entry.prompt else c.noun for c in concepts]
     slugs = [class_name.lower().replace(" ", "-") for class_name in names]
     ids = [f"{name}/{i:05}-{slugs[label]}" for i, label in enumerate(labels)]

@@ -41,17 +41,12 @@ class Placement:
         return float(np.sqrt(abs(np.linalg.det(self.matrix))))
 
 
-@cache
-def _unit_arc(start: float, stop: float, count: int) -> Points:
-    return _polar(1.0, np.linspace(start, stop, count))
-
-
 def _polar(radius: float | Points, angle: NDArray[np.floating]) -> Points:
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
 def _arc(radius: float, start: float = 0.0, stop: float = 2 * np.pi, count: int = 24) -> Points:
-    return radius * _unit_arc(start, stop, count)
+    return _polar(radius, np.linspace(start, stop, count))
 
 
 def _points(*numbers: float) -> Points:
@@ -99,8 +94,8 @@ def outline(name: str, weight: float) -> list[Part]:
         case "hourglass":
             return [Part(_points(-0.75, -0.95, 0.75, -0.95, -0.75, 0.95, 0.75, 0.95))]
         case "lightning bolt":
-            left, right = (0.15, -1, -0.6, 0.15, -0.08, 0.15, -0.2, 1), (0.6, -0.25, 0.08, -0.25)
-            return [Part(_points(*left, *right, 0.5, -1))]
+            left = (0.15, -1, -0.6, 0.15, -0.08, 0.15, -0.2, 1)
+            return [Part(_points(*left, 0.6, -0.25, 0.08, -0.25, 0.5, -1))]
         case "raindrop":
             round_side = _arc(0.62, -0.15 * np.pi, 1.15 * np.pi, 18) + np.array([0, 0.35])
             return [Part(np.concatenate([round_side, _points(0, -1)]))]
