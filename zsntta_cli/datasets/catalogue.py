@@ -18,7 +18,7 @@ from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 if TYPE_CHECKING:
     from zsntta_cli.datasets.images import ImageSet
 
-ARCHIVES = (".tar", ".zip")  # that are read where they lie
+ARCHIVES = (".tar", ".zip")  # that are read in place
 CORRUPTIONS = (  # that benchmarks of corrupted sets average over, arXiv:1903.12261
     "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur",
     "zoom_blur", "snow", "frost", "fog", "brightness", "contrast", "elastic_transform",
@@ -55,8 +55,8 @@ class Download:
 
     address: str
     checksum: str = ""  # "md5:…" or "sha256:…", as published; none where none is
-    unpacks: str = ""  # its folder of this name is put here, below the data root; else it stays
-    below: str = ""  # where it is put, below the data root
+    unpacks: str = ""  # the folder below the data root that it is unpacked to; else it is read
+    below: str = ""  # the folder below the data root that it is put into
 
     @property
     def file(self) -> str:
@@ -85,7 +85,7 @@ class DatasetEntry:
     also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
     places: tuple[str, ...] = ()  # where it is looked for, if in several or not in the layout's
-    archives: tuple[str, ...] = ()  # that are read where they lie, instead of the layout
+    archives: tuple[str, ...] = ()  # that are read in place, instead of the layout
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
 
     @property
@@ -111,19 +111,19 @@ def _fault(line: object) -> str:
     return "" if is_entry else f"a {type(line).__name__} is not a DatasetEntry"
 
 
-ALIASES: dict[str, str] = {}  # what people type, by the name here
-CATALOGUE: dict[str, DatasetEntry] = {}
-BUILTIN: dict[str, DatasetEntry] = {}
+def _entry_of(row: dict[str, Any]) -> DatasetEntry:
+    """The entry that a row of `known_sets.json` describes."""
+    row = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    values = {**row.pop("with", {}), **({"places": row["places"]} if "places" in row else {})}
+    files = tuple(Download(**file) for file in row.pop("files", ()))
+    return DatasetEntry(read=Reader(row.pop("read"), values), files=files, **row)
+
+
 _rows = json.loads(Path(__file__).with_name("known_sets.json").read_text(encoding="utf-8"))
-for _name, _row in _rows.items():
-    ALIASES.update(dict.fromkeys(_row.pop("aliases", ()), _name))
-    for _key in {*_row} - {"with", "files"}:
-        _row[_key] = tuple(_row[_key]) if isinstance(_row[_key], list) else _row[_key]
-    _looked_in = {"places": _row["places"]} if "places" in _row else {}
-    _read = Reader(_row.pop("read"), {**_row.pop("with", {}), **_looked_in})
-    _files = tuple(Download(**_file) for _file in _row.pop("files", ()))
-    CATALOGUE[_name] = DatasetEntry(read=_read, files=_files, **_row)
-    if not CATALOGUE[_name].layout:
-        BUILTIN[_name] = CATALOGUE[_name]
+ALIASES: dict[str, str] = {  # what people type, by the name here
+    alias: name for name, row in _rows.items() for alias in row.pop("aliases", ())
+}
+CATALOGUE: dict[str, DatasetEntry] = {name: _entry_of(row) for name, row in _rows.items()}
+BUILTIN = {name: entry for name, entry in CATALOGUE.items() if not entry.layout}
 
 plugins.watch("data set", CATALOGUE, _fault, "zsntta.datasets")

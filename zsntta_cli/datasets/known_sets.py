@@ -8,7 +8,6 @@ import errno
 import io
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -20,8 +19,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.datasets import tree
 from zsntta_cli.datasets.catalogue import CORRUPTIONS, first_place
-from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
+from zsntta_cli.datasets.images import ImageSet, array_set, file_set, with_lists
 from zsntta_cli.errors import DatasetError, counted, first_of
+from zsntta_cli.files import scratch
 
 # The 1000 wnids of ImageNet (from timm, Apache-2.0) with the curated names of CLIP (from open_clip,
 # MIT), in standard order, and which of them ImageNet-A and ImageNet-R have.
@@ -32,11 +32,9 @@ EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # in the arch
 
 def existing(root: Path, *places: str) -> Path:
     """The first of some places that exists; FileNotFoundError names the first one."""
-    path = first_place(root, places)
-    if path is None:
-        wanted = str(root / places[0])
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), wanted)
-    return path
+    if path := first_place(root, places):
+        return path
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root / places[0]))
 
 
 # --- By class folders ---
@@ -56,9 +54,9 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
     """
     left_out = tree.LeftOut()
     files = tree.images_in(place, within, left_out)
-    parts = [left_out.words()] if left_out.words() else []
+    skipped = [*filter(None, [left_out.words()])]
     if not files:
-        raise DatasetError(f"no image in {place}{f'; skipped: {parts[0]}' if parts else ''}.")
+        raise DatasetError(f"no image in {'; skipped: '.join([str(place), *skipped])}.")
     classes = tree.in_order({file.parts[0] for file in files if len(file.parts) > 1})
     if classes and (beside := [file.id for file in files if len(file.parts) == 1]):
         raise DatasetError(
@@ -69,11 +67,11 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
         folders = {p.name for p in place.iterdir() if p.is_dir() and not tree.is_hidden(p.name)}
         if empty := sorted(folders - {*classes}):
             count = counted(len(empty), "folder without images", "folders without images")
-            parts.append(f"{count} ({first_of(empty)})")
+            skipped.append(f"{count} ({first_of(empty)})")
     index = {folder: label for label, folder in enumerate(classes)}
     labels = [index.get(file.parts[0], -1) for file in files]
     images = file_set(name, files, labels, classes)
-    return replace(images, labels_from="folders" if classes else "", left_out=", ".join(parts))
+    return replace(images, labels_from="folders" if classes else "", left_out=", ".join(skipped))
 
 
 def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str, str]) -> ImageSet:
@@ -132,13 +130,10 @@ def validation(name: str, root: Path) -> ImageSet:
     if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
         from torchvision.datasets import imagenet
 
-        begun = folder / ".val.unpacking"
-        try:
-            imagenet.parse_devkit_archive(folder)
+        imagenet.parse_devkit_archive(folder)
+        with scratch(folder, is_folder=True) as begun:
             imagenet.parse_val_archive(folder, folder=begun.name)
             os.rename(begun, folder / "val")
-        finally:
-            shutil.rmtree(begun, ignore_errors=True)
     return by_keys(name, {"": existing(folder, "val")}, names_by_wnid())
 
 
@@ -158,16 +153,11 @@ def listed(
         raise DatasetError(
             f"{len(missing):,} of {len(paths):,} images are missing, such as {missing[0]}."
         )
-    parts = [tuple(part for part in Path(path).parts if part != "/") for path in paths]
     files = [
-        tree.File(of, place.stat().st_size, place.read_bytes)
-        for of, place in zip(parts, places, strict=True)
+        tree.File(Path(path.lstrip("/")).parts, place.stat().st_size, place.read_bytes)
+        for path, place in zip(paths, places, strict=True)
     ]
     return file_set(name, files, labels, names)
-
-
-def _below(base: Path, paths: Sequence[str | Path]) -> list[str]:
-    return [os.path.relpath(path, base) for path in paths]
 
 
 def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
@@ -211,7 +201,8 @@ def food101(name: str, root: Path) -> ImageSet:
     base = existing(root, "food-101/meta/test.json").parents[1] / "images"
     test: Any = Food101(root, split="test")
     names = [food.replace("_", " ") for food in test.classes]
-    return listed(name, base, _below(base, test._image_files), test._labels, names)
+    paths = [os.path.relpath(path, base) for path in test._image_files]
+    return listed(name, base, paths, test._labels, names)
 
 
 def pets37(name: str, root: Path) -> ImageSet:
@@ -220,8 +211,8 @@ def pets37(name: str, root: Path) -> ImageSet:
 
     base = existing(root, "oxford-iiit-pet/images")
     train, test = (OxfordIIITPet(root, split) for split in ("trainval", "test"))
-    paths, labels = train._images + test._images, train._labels + test._labels
-    return listed(name, base, _below(base, paths), labels, train.classes)
+    paths = [os.path.relpath(path, base) for path in (*train._images, *test._images)]
+    return listed(name, base, paths, train._labels + test._labels, train.classes)
 
 
 def cars196(name: str, root: Path) -> ImageSet:
@@ -233,7 +224,8 @@ def cars196(name: str, root: Path) -> ImageSet:
         existing(base, file)
     train, test = (StanfordCars(root, split) for split in ("train", "test"))
     paths, labels = zip(*train._samples, *test._samples, strict=True)
-    return listed(name, base, _below(base, paths), labels, train.classes)
+    paths = [os.path.relpath(path, base) for path in paths]
+    return listed(name, base, paths, labels, train.classes)
 
 
 def cub200(name: str, root: Path) -> ImageSet:
@@ -252,30 +244,7 @@ def cub200(name: str, root: Path) -> ImageSet:
     return listed(name, base / "images", [*images.values()], labels, names)
 
 
-# --- OpenOOD 1.5's (2306.09301) and CoOp's (arXiv 2109.01134) ---
-
-
-def openood(name: str, root: Path, *, places: Sequence[str], list_file: str) -> ImageSet:
-    """A set of OpenOOD: a folder or an archive, restricted to its list if there is one.
-
-    Each line of a list has a path and a label, which is always -1.
-    """
-    images = by_folder(name, root, places=places)
-    folders = (root, root / "benchmark_imglist" / "imagenet")
-    lists = [folder / f"{part}{list_file}" for folder in folders for part in ("", "test_")]
-    if (list_path := next(filter(Path.is_file, lists), None)) is None:
-        return images
-    paths = [line.rpartition(" ")[0].strip() for line in list_path.read_text().splitlines() if line]
-    top, below = f"{places[0]}/", f"{places[0].partition('/')[2]}/"
-    ids = {path.removeprefix(top).removeprefix(below) for path in paths}
-    missing = sorted(ids - {*images.sample_ids})
-    if missing or not ids:
-        raise DatasetError(
-            f"{len(missing):,} of {len(ids):,} images of {list_path} are missing, such as "
-            f"{first_of(missing, 1)}."
-        )
-    rows = [row for row, sample_id in enumerate(images.sample_ids) if sample_id in ids]
-    return with_lists(pick_rows(images, np.array(rows)), [list_path])
+# --- CoOp's (arXiv 2109.01134) ---
 
 
 def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageSet:

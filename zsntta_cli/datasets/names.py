@@ -12,28 +12,28 @@ from pathlib import Path
 from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
-# Keys of what a feature file says of its images beside what these are.
-SKIPPED = "skipped"  # key of the images that were left out as broken
+# Keys of what a feature file records of its images: those skipped as broken, lists, and the hub.
+SKIPPED = "skipped"
 BESIDE = LISTS, HUB = "lists", "hub"
 IMAGENET = "imagenet"
 # The released code's list: I, K, A, R, V. Methods have other defaults there (methods/__init__.py).
 # ImageNet-C is not on it, so it gets the defaults of all other sets.
 _IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "imagenet-r")
 
-HF = "hf:"  # before what the library `datasets` loads
-CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # on the hub: who has web data sets, and their names
-_REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))"  # of such a set, by whomever
-# What of CLIP_benchmark's has the images and classes of a known set; of Cars, Pets and others it
-# has test splits alone.
+HF = "hf:"  # the prefix of what the library `datasets` loads
+CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # web data sets on the hub: an owner, and a prefix
+_REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))"  # of a web data set, of any owner
+# CLIP_benchmark's sets with all images and classes of a known set. Of Cars, Pets and others it has
+# only the test splits.
 _SAME_SETS = {
     "vtab-cifar10": "cifar10", "vtab-cifar100": "cifar100", "vtab-svhn": "svhn",
     "food101": "food101", "imagenet1k": "imagenet", "imagenet_sketch": "imagenet-sketch",
     "imagenetv2": "imagenet-v2", "imagenet-a": "imagenet-a", "imagenet-r": "imagenet-r",
     "imagenet-o": "imagenet-o",
 }  # fmt: skip
-_LABEL = "?label="  # behind a path: what has the labels of shards and lists
+_LABEL = "?label="  # after a path: the source of the labels of shards and lists
 _LONGEST = 200  # bytes of a name: file systems take 255 with all that is added
-_HALVES = r"\ud800-\udc7f\udd00-\udfff"  # half characters, which JSON can have, and no file's name
+_HALVES = r"\ud800-\udc7f\udd00-\udfff"  # half characters: JSON can have them, file names cannot
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,12 @@ class SetName:
             return cls(_SAME_SETS.get(original, web[2]), hub=web[1])
         name, _, place = text.partition("=")
         base, _, parameters = name.partition(":")
-        if place.startswith(HF):  # a folder of this machine is that in any other folder
+        if place.startswith(HF):
             address = os.path.expanduser(re.sub(r"^hf:(//(datasets/)?)?", "", place))
-            is_here = address.startswith(("/", "./", "../"))
-            return cls(
-                base, parameters, hub=HF + (os.path.abspath(address) if is_here else address)
-            )
-        if not place:  # "mine=" names no folder, least of all the one that one is in
+            if address.startswith(("/", "./", "../")):  # a folder on this machine
+                address = os.path.abspath(address)
+            return cls(base, parameters, hub=HF + address)
+        if not place:  # "mine=" is not the current folder
             return cls(base, parameters)
         place, _, label = place.partition(_LABEL)
         return cls(base, parameters, Path(os.path.expanduser(place)), label=label)
@@ -124,7 +123,7 @@ def with_label(specs: Sequence[str], label: str) -> tuple[str, ...]:
     Raises:
         DatasetError: none of them names its files.
     """
-    own = [spec for spec in specs if SetName.parse(spec).path]
-    if not own:
+    with_files = [spec for spec in specs if SetName.parse(spec).path]
+    if not with_files:
         raise DatasetError("--label is for your own shards and lists: --dataset NAME=PATH.tar.")
-    return tuple(f"{spec}{_LABEL}{label}" if spec in own else spec for spec in specs)
+    return tuple(f"{spec}{_LABEL}{label}" if spec in with_files else spec for spec in specs)
