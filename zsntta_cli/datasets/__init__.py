@@ -1,4 +1,4 @@
-"""Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
+"""Data sets by name: known ones from the catalogue, and your own as NAME=PATH."""
 
 import re
 from dataclasses import replace
@@ -141,9 +141,8 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
     except DatasetError as error:
         raise DatasetError(f"data set '{name.base}': {error}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(
-            f"data set '{name.base}' cannot be read ({first_line(error)})."
-        ) from error
+        reason = first_line(error)
+        raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
 
 
 def _at_path(name: str, path: Path, label: str) -> "ImageSet":
@@ -186,7 +185,7 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
 
 
 def _published(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
-    """Fetch and read a set; a note tells of a file that is read in place but is not published."""
+    """Fetch and read a set, with a note on a file that is not the published one."""
     from zsntta_cli.datasets import download
 
     reporter = ConsoleReporter()

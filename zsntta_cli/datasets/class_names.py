@@ -23,7 +23,7 @@ Told = int | str | None  # of an image's class: a number from 0, -1 and None for
 def labels_told(
     where: object, told: Sequence[Told], names: Sequence[str] = ()
 ) -> tuple[list[int], list[str]]:
-    """Labels, -1 if unknown, and class names: `names`, or the told names, sorted.
+    """Labels, -1 if unknown, and class names: `names`, or all texts, sorted.
 
     Numbers without `names` have no class names, and neither does a set without labels.
 
@@ -51,9 +51,7 @@ def names_of_folders(images: ImageSet) -> ImageSet:
     become equal, as `2_door` and `4_door` without numbers, all stay unchanged. Notes name changes,
     and codes that prompts would contain. Underscores alone stay: prompts replace them with spaces.
     """
-    folders, notes, codes = list(images.class_names), list(images.notes), ""
-    name_file = "--class-names FILE, with lines of a folder and its name"
-    which = "class folders" if images.labels_from == "folders" else "class names"
+    folders, notes = list(images.class_names), list(images.notes)
     if not folders:
         return images
     if {folder.lower() for folder in folders} <= _SPLITS:
@@ -61,19 +59,9 @@ def names_of_folders(images: ImageSet) -> ImageSet:
             f"classes are named {first_of(folders)}: if these hold the classes, name one, "
             f"{images.name}=PATH/{folders[0]}"
         )
-    is_numbered = all(map(_NUMBER_BEFORE.match, folders))
-    bare = [_NUMBER_BEFORE.sub("", name, count=1) for name in folders] if is_numbered else folders
-    words = [_CAMEL.sub(" ", name).replace("_", " ") for name in bare]
-    if all(map(_WNID.fullmatch, folders)):
-        from zsntta_cli.datasets.known_sets import names_by_wnid
-
-        of_imagenet = names_by_wnid()
-        words = [of_imagenet.get(folder, folder) for folder in folders]
-        codes = "" if of_imagenet.keys() >= {*folders} else "wnids, some not in ImageNet"
-    elif all(map(str.isdecimal, folders)):
-        codes = "numbers"
-    elif len({*words}) < len(words) or words == [folder.replace("_", " ") for folder in folders]:
-        words = folders
+    words, codes = _as_words(folders)
+    name_file = "--class-names FILE, with lines of a folder and its name"
+    which = "class folders" if images.labels_from == "folders" else "class names"
     if codes:
         first = first_of(folders, _SHOWN)
         notes.append(f"{which} are {codes} ({first}), and prompts use them: {name_file}")
@@ -82,6 +70,23 @@ def names_of_folders(images: ImageSet) -> ImageSet:
     pairs = [f"{short(f)} as '{short(w)}'" for f, w in zip(folders, words, strict=True) if f != w]
     notes.append(f"{which} are read as words: {first_of(pairs, _SHOWN)}; to change: {name_file}")
     return replace(images, class_names=words, folder_names=folders, notes=notes)
+
+
+def _as_words(folders: list[str]) -> tuple[list[str], str]:
+    """Class names in words, and what kind of codes they are instead, if they are."""
+    if all(map(_WNID.fullmatch, folders)):
+        from zsntta_cli.datasets.known_sets import names_by_wnid
+
+        of_imagenet = names_by_wnid()
+        codes = "" if of_imagenet.keys() >= {*folders} else "wnids, some not in ImageNet"
+        return [of_imagenet.get(folder, folder) for folder in folders], codes
+    if all(map(str.isdecimal, folders)):
+        return folders, "numbers"
+    is_numbered = all(map(_NUMBER_BEFORE.match, folders))
+    bare = [_NUMBER_BEFORE.sub("", name, count=1) for name in folders] if is_numbered else folders
+    words = [_CAMEL.sub(" ", name).replace("_", " ") for name in bare]
+    is_changed = words != [folder.replace("_", " ") for folder in folders]
+    return words if is_changed and len({*words}) == len(words) else folders, ""
 
 
 def with_class_names(images: ImageSet, path: Path) -> ImageSet:
@@ -99,9 +104,9 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"cannot read the class names {path} ({first_line(error)}).") from error
     lines, notes = [line.strip() for line in text.splitlines() if line.strip()], list[str]()
-    folders, are = list(images.folder_names or images.class_names), "class folders"
-    if not folders:  # their labels are numbers
-        are, last = "labels from 0", max(images.labels)
+    folders, which = list(images.folder_names or images.class_names), "class folders"
+    if not folders:  # the labels are numbers
+        which, last = "labels from 0", max(images.labels)
         start = int(min(images.labels[images.labels >= 0], default=0) == 1 and last == len(lines))
         if start:
             images = replace(images, labels=images.labels - (images.labels > 0))
@@ -111,12 +116,12 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     if not folders or not named.keys() >= {*folders}:
         if len(lines) != len(folders):
             raise DatasetError(
-                f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} {are}: must have"
-                f" one name per line in their order, or lines of a folder and its name."
+                f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} {which}: must "
+                f"have one name per line in their order, or lines of a folder and its name."
             )
         named = dict(zip(folders, lines, strict=True))
-        shown = first_of([f"{folder} is {short(name)}" for folder, name in named.items()], _SHOWN)
-        notes.append(f"names follow the order of the folders: {shown}")
+        pairs = [f"{folder} is {short(name)}" for folder, name in named.items()]
+        notes.append(f"names follow the order of the folders: {first_of(pairs, _SHOWN)}")
     names = [named[folder] for folder in folders]
     return replace(images, class_names=names, folder_names=folders, notes=notes)
 

@@ -48,10 +48,8 @@ def fetch(
     elif not entry.files and (place := entry.place(root)):
         yield f"{place} already exists"
     elif not entry.files:
-        raise DatasetError(
-            f"no plain address is known: download it from {entry.home} and put {entry.layout} into "
-            f"{root}."
-        )
+        way = f"download it from {entry.home} and put {entry.layout} into {root}"
+        raise DatasetError(f"no plain address is known: {way}.")
     for file in entry.files:
         target, folder = root / file.file, root / file.unpacks
         if file.unpacks and folder.exists():
@@ -98,11 +96,7 @@ def _digest(path: Path, kind: str, _size: int, _mtime: int) -> str:
 
 @contextlib.contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Keep others from fetching the same file.
-
-    Raises:
-        DatasetError: somebody else is fetching it. StoreError: its folder is not writable.
-    """
+    """Keep others from fetching the same file; DatasetError while one of them does."""
     path = target.with_name(f".{target.name}.lock")
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -117,11 +111,7 @@ def _alone(target: Path) -> Iterator[None]:
 
 
 def _download(name: str, address: str, begun: Path, reporter: Reporter) -> None:
-    """Fetch a file, resume where it broke off, and retry as long as more arrives.
-
-    Raises:
-        DatasetError: the file does not exist, is not available, or arrived only in part.
-    """
+    """Fetch a file, resume where it broke off, and retry as long as more arrives."""
     in_vain, most = 0, _size(begun)
     while in_vain < _IN_VAIN:
         time.sleep(_PAUSE * 2**in_vain if in_vain else 0)

@@ -7,7 +7,7 @@ that only this module uses; it runs no code of a data set.
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -44,10 +44,8 @@ def hub_images(name: str, address: str) -> ImageSet:
     parts = _ADDRESS.fullmatch(address.removeprefix(HF))
     asked = dict(parse_qsl(parts[5] or "")) if parts else {}
     if not parts or not asked.keys() <= {"image", "label"}:
-        raise DatasetError(
-            f"{address} must be hf:ORG/NAME:SPLIT, or "
-            f"hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN."
-        )
+        whole = "hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN"
+        raise DatasetError(f"{address} must be hf:ORG/NAME:SPLIT, or {whole}.")
     source, where = parts[1], f"{HF}{parts[1]}"
     library = find_spec("datasets")
     if library is None or library.origin is None:  # a folder of that name is there more often
@@ -59,35 +57,14 @@ def hub_images(name: str, address: str) -> ImageSet:
     try:
         rows, commit = _rows(source, *parts.groups()[1:4])
     except Exception as error:  # the library, and the hub below it, raise what they like
-        raise DatasetError(
-            f"{where} cannot be loaded ({type(error).__name__}: {first_line(error)})."
-        ) from error
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise DatasetError(f"{where} cannot be loaded ({reason}).") from error
     kinds: Mapping[str, Any] = rows.features
-
-    def column(what: str, typed: Sequence[str]) -> str | None:
-        """The requested column, or the only one of a type; None if there is none."""
-        chosen = [asked[what]] if what in asked else typed
-        if len(chosen) > 1 or not kinds.keys() >= {*chosen}:
-            raise DatasetError(
-                f"{where} has the {what} columns {', '.join(typed) or '(none)'}, of "
-                f"{', '.join(kinds)}: append one, as in ?{what}={[*typed, 'COLUMN'][0]}."
-            )
-        return chosen[0] if chosen else None
-
-    labelled = [c for c, kind in kinds.items() if isinstance(kind, datasets.ClassLabel)]
-    called = [c for c in _LABELS if _TELLS.fullmatch(str(getattr(kinds.get(c), "dtype", "")))]
-    label = column("label", labelled or called[:1])
-    pictures = [c for c, kind in kinds.items() if isinstance(kind, datasets.Image)]
-    image = column("image", pictures or [c for c in kinds if _may_hold_images(kinds[c])])
-    if image is None:
-        raise DatasetError(
-            f"{where} has no column of images, or of image files as bytes: its columns are "
-            f"{', '.join(kinds)}. For paths of images use a list, {name}=LIST.csv."
-        )
+    image, label = _columns(name, where, kinds, asked)
     told = rows.with_format(None)[label][:] if label else [None] * len(rows)
     labels, class_names = labels_told(source, told, getattr(kinds.get(label or ""), "names", ()))
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
-    images = [  # as .png, which may have more than 8 bits: no name tells
+    images = [  # as .png, which may have more than 8 bits: no file name tells
         File((f"{i}.png",), size, partial(_content, stored, i, image))
         for i, size in enumerate(_sizes(stored, image))
     ]
@@ -97,12 +74,40 @@ def hub_images(name: str, address: str) -> ImageSet:
         notes = [f"the column '{c}' has neither numbers, texts nor classes" for c in unused]
         notes += [f"the column '{label}' has no label in any row"] if label else []
         notes.append(f"no labels: append ?label=COLUMN to use a column of {', '.join(kinds)}")
-    return replace(
-        file_set(name, images, labels, class_names),
-        sample_ids=numbered(len(images)),
-        facts={HUB: f"{source}@{commit}" if _COMMIT.fullmatch(commit) else source},
-        notes=notes,
-    )
+    facts = {HUB: f"{source}@{commit}" if _COMMIT.fullmatch(commit) else source}
+    ids = numbered(len(images))
+    return file_set(name, images, labels, class_names, sample_ids=ids, facts=facts, notes=notes)
+
+
+def _columns(
+    name: str, where: str, kinds: Mapping[str, Any], asked: Mapping[str, str]
+) -> tuple[str, str | None]:
+    """The columns of images and labels: the requested ones, or the only ones of their types."""
+    import datasets
+
+    pictures = [c for c, kind in kinds.items() if isinstance(kind, datasets.Image)]
+    files = [c for c, kind in kinds.items() if _may_hold_images(kind)]
+    classes = [c for c, kind in kinds.items() if isinstance(kind, datasets.ClassLabel)]
+    usual = [c for c in _LABELS if _TELLS.fullmatch(str(getattr(kinds.get(c), "dtype", "")))]
+    if not pictures and not files:
+        raise DatasetError(
+            f"{where} has no column of images, or of image files as bytes: its columns are "
+            f"{', '.join(kinds)}. For paths of images use a list, {name}=LIST.csv."
+        )
+    columns = []
+    for what, typed, possible in (
+        ("image", pictures or files, [*pictures, *files]), ("label", classes or usual[:1], kinds)
+    ):  # fmt: skip
+        chosen = [asked[what]] if what in asked else typed
+        if len(chosen) > 1 or not {*chosen} <= {*possible}:
+            raise DatasetError(
+                f"{where} has the {what} columns {', '.join(typed) or '(none)'}, of "
+                f"{', '.join(kinds)}: append one, as in ?{what}={[*typed, 'COLUMN'][0]}."
+            )
+        columns.append(chosen[0] if chosen else None)
+    image, label = columns
+    assert image
+    return image, label
 
 
 def _rows(
@@ -127,9 +132,9 @@ def _rows(
     if _COMMIT.fullmatch(revision or "") and builder.hash != revision:
         raise ValueError(f"only {builder.hash} is available")  # without a hub, the last one is had
     if files := builder.config.data_files:
-        if missing := [one for one in wanted if one not in files]:
+        if missing := [part for part in wanted if part not in files]:
             raise ValueError(f"it has the splits {', '.join(map(str, files))}, not {missing[0]}")
-        builder.config.data_files = type(files)({one: files[one] for one in wanted})
+        builder.config.data_files = type(files)({part: files[part] for part in wanted})
     builder.info.download_size = builder.info.dataset_size = builder.info.size_in_bytes = None
     builder.download_and_prepare(verification_mode="no_checks")
     return builder.as_dataset(split=split), builder.hash or ""
@@ -149,8 +154,8 @@ def _sizes(stored: Any, column: str) -> list[int]:
         pictures = table.column(column).combine_chunks()
         for content, path in zip(pictures.field("bytes"), pictures.field("path"), strict=True):
             file = Path(path.as_py() or "")
-            own = content.as_buffer().size if content.is_valid else None
-            sizes.append(own or (file.stat().st_size if file.is_file() else 0))
+            size = content.as_buffer().size if content.is_valid else 0
+            sizes.append(size or (file.stat().st_size if file.is_file() else 0))
     return sizes
 
 
@@ -171,38 +176,37 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
         DatasetError: it is missing and cannot be fetched.
     """
     root, where = data_root / repository, f"https://huggingface.co/datasets/{repository}"
-    split = shards.SPLIT
+    count = f"{shards.SPLIT}/{shards.COUNT}"
     try:
         tars = shards.shard_paths(root)
-    except DatasetError:  # not all of them came
+    except DatasetError:  # some of them are missing
         tars = []
     if not tars:
-        from huggingface_hub import HfApi, snapshot_download
-        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
-
-        if not sys.stderr.isatty():
-            disable_progress_bars()
-        texts = [shards.NAMES, shards.TEMPLATES, f"{split}/{shards.COUNT}"]
         try:
-            info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
-            for patterns in (texts, [f"{split}/*.tar"]):  # once all shards came, all has come
-                snapshot_download(
-                    repository, repo_type="dataset", revision=info.sha, local_dir=root,
-                    allow_patterns=patterns,
-                )  # fmt: skip
+            _fetch(repository, root, [shards.NAMES, shards.TEMPLATES, count])
         except Exception as error:  # the hub and what it asks through raise what they like
-            raise DatasetError(
-                f"{where} is incomplete in {root} and cannot be fetched "
-                f"({type(error).__name__}: {first_line(error)})."
-            ) from error
+            reason = f"cannot be fetched ({type(error).__name__}: {first_line(error)})"
+            raise DatasetError(f"{where} is incomplete in {root} and {reason}.") from error
         tars = shards.shard_paths(root)
     if not tars:
-        raise DatasetError(
-            f"{where} has no {split}/{shards.COUNT}: it is not a web data set in CLIP_benchmark's "
-            f"layout."
-        )
+        reason = "it is not a web data set in CLIP_benchmark's layout"
+        raise DatasetError(f"{where} has no {count}: {reason}.")
     images = shards.web_dataset(name, tars)
     # The hub's library notes the commit; of what others fetched nothing is known.
-    note = root / f".cache/huggingface/download/{split}/{shards.COUNT}.metadata"
+    note = root / f".cache/huggingface/download/{count}.metadata"
     commit = f"@{note.read_text().split()[0]}" if note.is_file() else ""
     return replace(images, facts={**images.facts, HUB: repository + commit})
+
+
+def _fetch(repository: str, root: Path, texts: list[str]) -> None:
+    """Fetch the texts of a repository, then its shards, so that it is complete if they are."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
+
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    commit = HfApi().dataset_info(repository, timeout=_TIMEOUT).sha
+    for files in (texts, f"{shards.SPLIT}/*.tar"):
+        snapshot_download(
+            repository, repo_type="dataset", revision=commit, local_dir=root, allow_patterns=files
+        )

@@ -20,7 +20,7 @@ UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  #
 # Keys of what a file records of how images were read.
 AS_SHOWN, DEEP = "as_shown", "bits"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
-_LOOKED_AT = 64  # images of a set whose bits are looked at, about
+_SAMPLE = 64  # images of a set whose bits are looked at, about
 _SHOWN = 3  # names of classes in a line
 
 
@@ -78,29 +78,36 @@ def account(images: ImageSet) -> str:
 
 
 def file_set(
-    name: str, files: Sequence[File], labels: ArrayLike, class_names: Sequence[str] = ()
+    name: str,
+    files: Sequence[File],
+    labels: ArrayLike,
+    class_names: Sequence[str] = (),
+    **more: Any,
 ) -> ImageSet:
-    """A set of image files, as published; ids are paths, and file sizes identify its content.
+    """A set of image files, as published, with `more` of its fields.
 
-    It records whether pictures have more than 8 bits, of which a sample is opened.
+    Ids are paths unless others are given, and file sizes identify the content. It records whether
+    pictures have more than 8 bits, of which a sample is opened.
 
     Raises:
         DatasetError: a label has no class name.
     """
     deep = [file for file in files if file.ending in _DEEP]
-    looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
-    return ImageSet(
+    sample = deep[:: max(1, len(deep) // _SAMPLE)]
+    reading = {DEEP: "8 of more bits"} if any(map(_is_deep, sample)) else {}
+    images = ImageSet(
         name, lambda i: decoding.as_extracted(files[i].read()), _checked(labels, class_names),
         [file.id for file in files], class_names, ",".join(str(file.size) for file in files),
-        reading={DEEP: "8 of more bits"} if any(map(_is_deep, looked_at)) else {}, files=files,
+        reading=reading, files=files,
     )  # fmt: skip
+    return replace(images, **more)
 
 
 def _is_deep(file: File) -> bool:
     """Whether a picture has one channel of more than 8 bits."""
     try:
         return decoding.opened(file.read()).mode[0] in "IF"
-    except Exception:  # that it is damaged is said where it is read
+    except Exception:  # a damaged one is reported when it is read
         return False
 
 
@@ -115,10 +122,8 @@ def array_set(
     pixels, labels = np.ascontiguousarray(pixels), _checked(labels, class_names)
     fits = labels.shape == pixels.shape[:-3] and pixels.shape[-1] == 3 and len(pixels) > 0
     if not fits or pixels.dtype != np.uint8:
-        raise DatasetError(
-            f"its labels are {labels.shape} and its images {pixels.dtype} {pixels.shape}: must be "
-            f"(N,) and bytes (N, H, W, 3)."
-        )
+        shapes = f"{labels.shape} and its images {pixels.dtype} {pixels.shape}"
+        raise DatasetError(f"its labels are {shapes}: must be (N,) and bytes (N, H, W, 3).")
     return ImageSet(
         name, lambda i: Image.fromarray(pixels[i]), labels,
         numbered(len(pixels)), class_names, hashlib.sha256(pixels.data).hexdigest(),
@@ -129,10 +134,8 @@ def _checked(labels: ArrayLike, class_names: Sequence[str]) -> NDArray[np.int32]
     array = np.asarray(labels, np.int32)
     low, high = array.min(initial=-1), array.max(initial=-1)
     if low < -1 or (class_names and high >= len(class_names)):
-        raise DatasetError(
-            f"labels run from {array.min()} to {high}, but there are "
-            f"{len(class_names)} class names."
-        )
+        span = f"{array.min()} to {high}"
+        raise DatasetError(f"labels run from {span}, but there are {len(class_names)} class names.")
     return array
 
 

@@ -52,17 +52,15 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
         DatasetError: there is no image, there are images beside class folders, or the archive is
             incomplete.
     """
-    left_out = tree.LeftOut()
-    files = tree.images_in(place, within, left_out)
-    skipped = [*filter(None, [left_out.words()])]
+    counts = tree.LeftOut()
+    files = tree.images_in(place, within, counts)
+    skipped = [*filter(None, [counts.words()])]
     if not files:
         raise DatasetError(f"no image in {'; skipped: '.join([str(place), *skipped])}.")
     classes = tree.in_order({file.parts[0] for file in files if len(file.parts) > 1})
     if classes and (beside := [file.id for file in files if len(file.parts) == 1]):
-        raise DatasetError(
-            f"{place} has images beside class folders, such as {beside[0]}: "
-            f"each must be in its class folder."
-        )
+        stray = f"such as {beside[0]}: each must be in its class folder"
+        raise DatasetError(f"{place} has images beside class folders, {stray}.")
     if classes and place.is_dir():
         folders = {p.name for p in place.iterdir() if p.is_dir() and not tree.is_hidden(p.name)}
         if empty := sorted(folders - {*classes}):
@@ -70,8 +68,8 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
             skipped.append(f"{count} ({first_of(empty)})")
     index = {folder: label for label, folder in enumerate(classes)}
     labels = [index.get(file.parts[0], -1) for file in files]
-    images = file_set(name, files, labels, classes)
-    return replace(images, labels_from="folders" if classes else "", left_out=", ".join(skipped))
+    labels_from, left_out = "folders" if classes else "", ", ".join(skipped)
+    return file_set(name, files, labels, classes, labels_from=labels_from, left_out=left_out)
 
 
 def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str, str]) -> ImageSet:
@@ -94,9 +92,8 @@ def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str,
                 f"such as {lacking[0]}{f'; it has {first_of(strange)}' if strange else ''}."
             )
         if strange:
-            raise DatasetError(
-                f"{len(strange):,} folders in {place} are not classes of it, such as {strange[0]}."
-            )
+            number = f"{len(strange):,} folders in {place}"
+            raise DatasetError(f"{number} are not classes of it, such as {strange[0]}.")
         for label, images in enumerate(by_class.values()):
             files += [replace(f, parts=(*Path(prefix).parts, *f.parts)) for f in images]
             labels += [label] * len(images)
@@ -150,9 +147,8 @@ def listed(
     """
     places = [base / path for path in paths]
     if missing := [place for place in places if not place.is_file()]:
-        raise DatasetError(
-            f"{len(missing):,} of {len(paths):,} images are missing, such as {missing[0]}."
-        )
+        number = f"{len(missing):,} of {len(paths):,} images"
+        raise DatasetError(f"{number} are missing, such as {missing[0]}.")
     files = [
         tree.File(Path(path.lstrip("/")).parts, place.stat().st_size, place.read_bytes)
         for path, place in zip(paths, places, strict=True)
@@ -170,15 +166,14 @@ def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
 
     original: Any = getattr(published, kind)
     of_test = type(kind, (original,), {"train_list": []})  # the training batches are not needed
+    folder = original.base_folder
     for file in (original.meta["filename"], original.test_list[0][0]):
-        existing(root, f"{original.base_folder}/{file}")
+        existing(root, f"{folder}/{file}")
     try:
         test = of_test(root, train=False)
     except RuntimeError as error:
-        raise DatasetError(
-            f"its files in {root / original.base_folder} are not the published ones by their md5, "
-            f"and other pickles are not opened"
-        ) from error
+        reason = "not the published ones by their md5, and other pickles are not opened"
+        raise DatasetError(f"its files in {root / folder} are {reason}") from error
     return array_set(name, test.data, test.targets, test.classes)
 
 
@@ -223,9 +218,9 @@ def cars196(name: str, root: Path) -> ImageSet:
     for file in ("devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"):
         existing(base, file)
     train, test = (StanfordCars(root, split) for split in ("train", "test"))
-    paths, labels = zip(*train._samples, *test._samples, strict=True)
-    paths = [os.path.relpath(path, base) for path in paths]
-    return listed(name, base, paths, labels, train.classes)
+    samples = [*train._samples, *test._samples]
+    paths = [os.path.relpath(path, base) for path, _ in samples]
+    return listed(name, base, paths, [label for _, label in samples], train.classes)
 
 
 def cub200(name: str, root: Path) -> ImageSet:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,16 +27,16 @@ from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 from zsntta_cli.files import read_input
 
 OF_PHOTOS = (".csv", ".tsv", ".txt", ".jsonl")  # among photos, a .json says something of one
-# Columns in any case and without _ and spaces; of these the first that a row has something in.
+# Names of columns in lower case, without _ and spaces. A row's first one with a value is used.
 _PATHS = (
     "path", "filename", "file", "filepath", "fullpath", "imagepath", "imagefile", "imgpath",
     "image", "img", "photo", "location", "source",
 )  # fmt: skip
 _LABELS = ("label", "labels", "class", "category", "target", "cls", "classid", "labelid")
 _NAMES = ("classname", "labelname", "categoryname")
-_PLACES = ("path", "label", "classname")  # of a row without names, as CoOp's
+_COLUMNS = ("path", "label", "classname")  # of rows without column names, such as CoOp's
 _LARGEST = 2**28  # bytes of a list
-_GLANCE = 2**24  # bytes of one that is looked into though nobody named it
+_GLANCE = 2**24  # bytes of one that nobody named
 _ABOVE = 2  # folders above the list's, beside which images are looked for
 
 
@@ -108,17 +109,17 @@ def _lines(text: str) -> list[Row]:
 def _fields(text: str, kind: str) -> list[dict[str, Any]]:
     """The rows of a table or of JSON by column name or, without names, by position."""
     rows: list[Any]
+    columns: Sequence[str] = _COLUMNS
     if kind in (".csv", ".tsv"):
-        head, *rows = table_rows(text) or [[""]]
-        if not _is_image(head[0]):
-            return [dict(zip(head, row, strict=False)) for row in rows]
-        rows = [head, *rows]
+        rows = table_rows(text)
+        if rows and not _is_image(rows[0][0]):
+            columns = rows.pop(0)
     elif kind == ".json":
         content = json.loads(text)
         rows = content["test"] if isinstance(content, dict) else content
     else:
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-    return [r if isinstance(r, dict) else dict(zip(_PLACES, r, strict=False)) for r in rows]
+    return [r if isinstance(r, dict) else dict(zip(columns, r, strict=False)) for r in rows]
 
 
 def _named(fields: Sequence[dict[str, Any]], label: str) -> list[Row]:
@@ -177,25 +178,24 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     """
     rows = list(dict.fromkeys(Row(row.path, *_texts(path, row)) for row in read_list(path, label)))
     paths = [row.path for row in rows]
-    if len({*paths}) < len(paths):
-        twice = next(path for i, path in enumerate(paths) if path in paths[:i])
-        raise DatasetError(f"{path} has two labels for {short(twice)}.")
-    lacks = paths
-    for base in _bases(path, all("/" in one or "\\" in one for one in paths)):
-        there = [found(base, one) for one in paths]
-        missing = [p for p, at in zip(paths, there, strict=True) if not (base / at).is_file()]
+    if twice := [name for name, count in Counter(paths).items() if count > 1]:
+        raise DatasetError(f"{path} has two labels for {short(twice[0])}.")
+    lacking = paths
+    for base in _bases(path, all(re.search(r"[/\\]", image) for image in paths)):
+        stored = [found(base, image) for image in paths]
+        missing = [p for p, at in zip(paths, stored, strict=True) if not (base / at).is_file()]
         if not missing:
             break
-        lacks = min(lacks, missing, key=len)
+        lacking = min(lacking, missing, key=len)
     else:
         raise DatasetError(
-            f"{len(lacks):,} of {counted(len(paths), 'image')} in {path} are missing, such as "
-            f"{short(lacks[0])}: paths are relative to the list's folder, or to one beside it."
+            f"{len(lacking):,} of {counted(len(paths), 'image')} in {path} are missing, such as "
+            f"{short(lacking[0])}: paths are relative to the list's folder, or to one beside it."
         )
     labels, class_names = _labelled(path, rows)
     is_elsewhere = base != path.absolute().parent and not Path(paths[0]).is_absolute()
     return replace(
-        with_lists(listed(name, base, there, labels, class_names), [path]),
+        with_lists(listed(name, base, stored, labels, class_names), [path]),
         labels_from=f"list {path.name}" if max(labels) >= 0 else "",
         notes=[f"the images of {path.name} are read from {base}"] if is_elsewhere else [],
     )
@@ -226,30 +226,21 @@ def _texts(path: Path, row: Row) -> Iterator[str]:
     """A row's label and class name; DatasetError if one has several values or is not UTF-8."""
     for value in row[1:]:
         if isinstance(value, dict | list) or any("\ud800" <= c <= "\udfff" for c in str(value)):
-            raise DatasetError(
-                f"the label {short(ascii(value))} in {path} must be a single text or number."
-            )
+            label = short(ascii(value))
+            raise DatasetError(f"the label {label} in {path} must be a single text or number.")
         yield str(value).strip()
 
 
 def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
-    """Labels, -1 without one, and class names: names beside numbers follow their order.
-
-    Raises:
-        DatasetError: numbers and texts are mixed, or a number has two names.
-    """
-    told, named = [_told(row.label) for row in rows], dict[int, str]()
+    """Labels, -1 without one, and class names: names beside numbers follow their order."""
+    told, names = [_told(row.label) for row in rows], dict[int, str]()
     for label, row in zip(told, rows, strict=True):
-        if not (isinstance(label, int) and label >= 0):
-            continue
-        name = named.setdefault(label, row.name) or row.name
-        if row.name and name != row.name:
-            raise DatasetError(
-                f"in {path} the label {label} is named both '{short(name)}' and "
-                f"'{short(row.name)}'."
-            )
-        named[label] = name
-    if not any(named.values()) or any(isinstance(label, str) for label in told):
+        if isinstance(label, int) and label >= 0:
+            names[label] = names.get(label) or row.name
+            if row.name not in ("", names[label]):
+                both = f"both '{short(names[label])}' and '{short(row.name)}'"
+                raise DatasetError(f"in {path} the label {label} is named {both}.")
+    if not any(names.values()) or any(isinstance(label, str) for label in told):
         return labels_told(path, told)
-    index: dict[Told, int] = {number: label for label, number in enumerate(sorted(named))}
-    return [index.get(label, -1) for label in told], [named[n] or str(n) for n in sorted(named)]
+    index: dict[Told, int] = {number: label for label, number in enumerate(sorted(names))}
+    return [index.get(label, -1) for label in told], [names[n] or str(n) for n in sorted(names)]

@@ -111,9 +111,8 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
             try:
                 class_told, source = _label(files, label)
             except (OSError, ValueError, RecursionError) as error:
-                raise DatasetError(
-                    f"{key} in {tar} has no valid label ({first_line(error)})."
-                ) from error
+                reason = first_line(error)
+                raise DatasetError(f"{key} in {tar} has no valid label ({reason}).") from error
             images.append(replace(image, parts=(tar.name.partition(".")[0], *key.split("/"))))
             told.append(class_told)
             sources |= {source: None} if source else {}
@@ -128,20 +127,19 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     told, notes = _without_captions(told, names, label)
     labels, class_names = labels_told(where, told, names)
     has_labels = max(labels) >= 0
+    fields = f"samples have {first_of(beside)}"
     if label and not has_labels:
-        raise DatasetError(
-            f"no sample of {where} has a label '{label}': samples have {first_of(beside)}."
-        )
+        raise DatasetError(f"no sample of {where} has a label '{label}': {fields}.")
     if beside and not has_labels:
-        notes.append(f"no labels: samples have {first_of(beside)}, and --label FIELD selects one")
+        notes.append(f"no labels: {fields}, and --label FIELD selects one")
     words = [f"{counted(further, 'further image')} of samples"] * bool(further)
-    return replace(
-        with_lists(file_set(name, images, labels, class_names), [*name_lists, *template_lists]),
+    image_set = file_set(
+        name, images, labels, class_names, notes=notes,
         templates=[line.replace("{c}", "{}") for line in templates if line],
         labels_from=" and ".join(sources) if has_labels else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
-        notes=notes,
-    )
+    )  # fmt: skip
+    return with_lists(image_set, [*name_lists, *template_lists])
 
 
 def _without_captions(
@@ -159,27 +157,17 @@ def _without_captions(
 
 
 def _image(tar: Path, key: str, files: dict[str, File]) -> File | None:
-    """The image of a key; of several the one with a single ending.
-
-    Raises:
-        DatasetError: there are several of these.
-    """
+    """The image of a key; of several the one with a single ending, which must be alone."""
     plain = [files[ending] for ending in files if ending in SUFFIXES]
     images = plain or [file for file in files.values() if file.is_image]
     if len(images) > 1:
-        raise DatasetError(
-            f"{tar} has two images with the key {key}, up to the first dot: {images[0].id} and "
-            f"{images[1].id}."
-        )
+        both = f"{images[0].id} and {images[1].id}"
+        raise DatasetError(f"{tar} has two images with the key {key}, up to the first dot: {both}.")
     return images[0] if images else None
 
 
 def _label(files: dict[str, File], label: str) -> tuple[Told, str]:
-    """The label in the files of a key, None if there is none, and the name of its source.
-
-    Raises:
-        ValueError: it is neither a number from 0 nor a name.
-    """
+    """The label in the files of a key, None if there is none, and the name of its source."""
     endings = (".json", f".{label.removeprefix('.')}") if label else (".cls", ".json", ".txt")
     for ending in filter(files.__contains__, endings):
         value: Any

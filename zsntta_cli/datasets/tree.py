@@ -33,8 +33,8 @@ _TOOL_FOLDERS = frozenset({
     "ipod photo cache", "node_modules", "__pycache__",
 })  # fmt: skip
 BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
-# Why a file of the list is left out; of links in archives and paths that lead out of them, too.
-HIDDEN_FOLDER, UNREADABLE = "hidden folder", "unreadable"  # links to nothing, pipes, devices
+# Why a file is left out. Unreadable are links to nothing, pipes and devices.
+HIDDEN_FOLDER, UNREADABLE = "hidden folder", "unreadable"
 _KINDS = 6  # endings that a line names
 
 
@@ -123,12 +123,11 @@ def every_file(path: Path, all_folders: bool = False) -> list[File]:
         for file in _of_folder(path, all_folders) if path.is_dir() else _of_archive(path):
             *folders, name = file.parts
             hidden = next((i for i, folder in enumerate(folders, 1) if is_hidden(folder)), 0)
-            listed = file
             if hidden and not file.left_out and not all_folders:
-                listed = File(file.parts[:hidden], left_out=HIDDEN_FOLDER)
+                file = File(file.parts[:hidden], left_out=HIDDEN_FOLDER)
             elif is_hidden(name) and not file.left_out:
-                listed = replace(file, left_out="hidden")
-            files[listed.parts] = listed
+                file = replace(file, left_out="hidden")
+            files[file.parts] = file
     except OSError as error:
         raise DatasetError(f"{path} cannot be read ({first_line(error)}).") from error
     return [files[parts] for parts in sorted(files)]
@@ -136,12 +135,12 @@ def every_file(path: Path, all_folders: bool = False) -> list[File]:
 
 def files_in(path: Path, left_out: LeftOut | None = None, only_images: bool = False) -> list[File]:
     """The files of `every_file` that are not skipped; the others are counted."""
-    kept, left_out = list[File](), left_out or LeftOut()
+    kept = list[File]()
     for file in every_file(path):
-        if file.left_out or (only_images and not file.is_image):
-            left_out.add(file)
-        else:
+        if not file.left_out and (file.is_image or not only_images):
             kept.append(file)
+        elif left_out:
+            left_out.add(file)
     return kept
 
 
@@ -206,9 +205,8 @@ def _of_archive(path: Path) -> Iterator[File]:
         if name.endswith(COMPRESSED):
             unpack = f"tar -xzf {shlex.quote(str(path))}"
             raise DatasetError(f"unpack {path} first: {unpack}") from error
-        raise DatasetError(
-            f"{path} is not a complete {kind} archive ({first_line(error)}): download it again."
-        ) from error
+        whole = f"a complete {kind} archive ({first_line(error)})"
+        raise DatasetError(f"{path} is not {whole}: download it again.") from error
     for file in filter(lambda file: file.parts, files):
         leads_out = ".." in file.parts or file.parts[0] == "/"
         yield replace(file, left_out="outside") if leads_out else file
@@ -220,9 +218,8 @@ def _of_tar(path: Path) -> Iterator[File]:
             tar.members = []  # type: ignore[attr-defined] # or it keeps them all
             parts = PurePosixPath(entry.name).parts
             if entry.isreg() and not entry.issparse():
-                yield File(
-                    parts, entry.size, partial(_stretch, path, entry.offset_data, entry.size)
-                )
+                read = partial(_stretch, path, entry.offset_data, entry.size)
+                yield File(parts, entry.size, read)
             elif not entry.isdir():
                 is_link = entry.issym() or entry.islnk()
                 yield File(parts, left_out="linked" if is_link else UNREADABLE)

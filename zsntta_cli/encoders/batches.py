@@ -82,8 +82,6 @@ def load_batches(
 
 def unreadable(images: ImageSet, row: int, error: Exception) -> DatasetError:
     """Make the error for a broken image."""
-    of_set = f" of '{images.name}'" if images.name else ""
-    return DatasetError(
-        f"cannot read image '{images.sample_ids[row]}'{of_set} ({first_line(error)}): "
-        "repair or remove it, or omit such images with --skip-broken"
-    )
+    image = f"'{images.sample_ids[row]}'" + (f" of '{images.name}'" if images.name else "")
+    way = "repair or remove it, or omit such images with --skip-broken"
+    return DatasetError(f"cannot read image {image} ({first_line(error)}): {way}")

@@ -54,13 +54,11 @@ class TextTower:
     def encode(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Encode prompts to unit-norm text features (C, D).
 
-        On the CPU one thread computes, whatever the process has: several add up in another order,
-        text features differed by 2e-8, and are stored as they are. (Image features are rounded to
-        float16.) Rounding them would not do: a value beside the middle of two would still be
-        rounded either way.
+        On the CPU one thread computes: with several, features differ by 2e-8, and text features
+        are stored unrounded.
 
         Raises:
-            EncoderError: two of them are one where the tower cuts them.
+            EncoderError: two of them are equal after they are truncated.
         """
         import torch
 
@@ -80,12 +78,11 @@ class TextTower:
     def check_length(self, prompts: Sequence[str]) -> None:
         """Tell how many prompts are longer than the text tower reads, and which is the first.
 
-        Cut is what differs from the beginning of the same prompt's tokens in twice the length. A
-        token has a byte or more, so that short prompts need not be looked at.
+        A prompt is truncated if its tokens differ from the beginning of its tokens in twice the
+        length. A token has at least one byte, so short prompts need no look.
 
         Raises:
-            EncoderError: two of them differ behind the cut alone, so that no image tells them
-                apart.
+            EncoderError: two of them differ only after the cut, so their features would be equal.
         """
         length = self._tokenize([""]).shape[1]
         long = [p for p in dict.fromkeys(prompts) if len(p.encode(errors="replace")) > length - 4]
@@ -97,10 +94,10 @@ class TextTower:
         for row in is_cut.nonzero().flatten().tolist():
             other = cut.setdefault(tuple(read[row].tolist()), long[row])
             if other != long[row]:
+                both = f"'{_ends(other)}' and '{_ends(long[row])}'"
                 raise EncoderError(
-                    f"the encoder reads only {length} tokens of a text, and '{_ends(other)}' and "
-                    f"'{_ends(long[row])}' differ after them, so their features would be equal: "
-                    f"shorten the prompt template or the names."
+                    f"the encoder reads only {length} tokens of a text, and {both} differ after "
+                    f"them: shorten the prompt template or the names."
                 )
         if cut:
             text = (
@@ -163,9 +160,8 @@ class TextTower:
 
         has_start = isinstance(self._tokenize, open_clip.SimpleTokenizer)
         if not has_start or self._word_table is None:
-            raise EncoderError(
-                "tpt tunes the words after CLIP's start token, which this text tower does not have."
-            )
+            reason = "which this text tower does not have"
+            raise EncoderError(f"tpt tunes the words after CLIP's start token, {reason}.")
 
     def word_embeddings(self, tokens: "torch.Tensor") -> "torch.Tensor":
         """Embed tokens (C, L) as (C, L, W) in float32; the tower must be tunable."""
@@ -218,9 +214,8 @@ def generic_text(encode: Encode) -> tuple[NDArray[np.float32], str]:
     """An encoder's generic text (D,), which classes exceed, and its prompt and words.
 
     It is the mean of the unit features of 256 nouns of WordNet, chosen at random but always the
-    same: any 50 words in any prompt are as good as a thousand, but of 20 the mean depends on them.
-    Its norm is below 1, and says how alike all texts are. It must not be made one of unit norm:
-    then a third of the clean images would seem to fit no class.
+    same: any 50 words in any prompt are as good as a thousand, but with 20 the mean depends on
+    them. It is not normalised, or a third of the clean images would seem to fit no class.
     """
     prompt, words = "a photo of a {}.", limited_words(built_in_words("wordnet-nouns"), 256)
     features = prompt_features(encode, prompt, words)

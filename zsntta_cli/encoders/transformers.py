@@ -99,11 +99,7 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
 
 
 def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Translate an image processor's configuration into open_clip's preprocessing.
-
-    Raises:
-        EncoderError: it has steps beside a resize, a crop of the same size and a normalisation.
-    """
+    """Translate a resize, a crop of the same size and a normalisation for open_clip, or refuse."""
     size, crop = images.get("size"), images.get("crop_size")
     edges = size if isinstance(size, dict) else {"shortest_edge": size if kind == "clip" else None}
     shortest = edges.get("shortest_edge")  # as a plain number in OpenAI's own

@@ -95,19 +95,19 @@ def _tokenizer(model: str) -> Callable[..., "torch.Tensor"]:
     import open_clip
 
     config = {} if ":" in model else open_clip.get_model_config(model)
-    source, way = config.get("text_cfg", {}).get("hf_tokenizer_name", ""), ""
+    source = config.get("text_cfg", {}).get("hf_tokenizer_name", "")
     try:
         if source:
             import transformers  # noqa: F401 # without it, a request to the hub is in vain
 
-            way = f"download https://huggingface.co/{source} and type --model local-dir:FOLDER"
             in_cache(source, "tokenizer_config.json")
         tokenizer: Callable[..., torch.Tensor] = open_clip.get_tokenizer(model)
         return tokenizer
     except Exception as error:  # transformers and the hub raise what they like
+        way = f"download https://huggingface.co/{source} and type --model local-dir:FOLDER"
         if isinstance(error, ImportError):
             way = "type pip install 'zsntta[transformers]'"
-        if not way:
+        elif not source:
             raise
         reason = first_line(error)
         raise EncoderError(f"cannot read the tokenizer of {model} ({reason}): {way}.") from error
@@ -134,18 +134,16 @@ def _of_file(choice: EncoderChoice, tokenize: Callable[..., "torch.Tensor"]) -> 
     is_archive = False  # TorchScript, which only OpenAI's own files are
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            is_archive = "constants.pkl" in {Path(name).name for name in archive.namelist()}
-    # Of a file, the preprocessing on which all tags of its model agree (SigLIP's).
+            is_archive = any(Path(name).name == "constants.pkl" for name in archive.namelist())
+    # Of a file, the preprocessing that all tags of its model share (SigLIP's).
     names = open_clip.list_pretrained_tags_by_model(choice.model)
     tags = [tag] if tag else [open_clip.get_pretrained_cfg(choice.model, name) for name in names]
     values = {key: {of.get(key) for of in tags} for key in _PREPROCESSING}
     shared = {key: of.pop() for key, of in values.items() if len(of) == 1 and None not in of}
     model = open_clip.create_model(
-        choice.model,
-        precision=choice.precision,
+        choice.model, precision=choice.precision, force_preprocess_cfg=shared,
         force_quick_gelu=is_archive or bool(tag.get("quick_gelu")),
-        force_preprocess_cfg=shared,
-    )
+    )  # fmt: skip
     if is_archive:
         script = torch.jit.load(path, map_location="cpu")  # type: ignore[no-untyped-call]
         state = script.state_dict()
@@ -169,7 +167,7 @@ def _load_into(model: Any, path: Path) -> str:
     if len(models) > 1:
         raise EncoderError(f"{path} has several models ({', '.join(models)}): save only one.")
     [(place, state)] = models.items()
-    with TemporaryDirectory() as folder:  # open_clip takes a path, and knows its models' old forms
+    with TemporaryDirectory() as folder:  # open_clip takes a path, and converts older models
         torch.save(state, copy := Path(folder, "state.pt"))
         open_clip.load_checkpoint(model, str(copy))
     return f"note: {path}: the weights under {place} are used." if place != "*" else ""
@@ -184,20 +182,19 @@ def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
         is_safetensors = file.read(9)[8:] == b"{"  # after the length of a header in JSON
         file.seek(0)
         content = load_file(path) if is_safetensors else torch.load(file, "cpu", weights_only=True)
-    content = content if isinstance(content, dict) else {}
-    states = {"": content}
-    states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
+    states = {"": content} if isinstance(content, dict) else {}
+    states |= {
+        f"{k}: ": state for k, state in states.get("", {}).items() if isinstance(state, dict)
+    }
     models = {}
     for wrapper, state in states.items():
         tensors = {str(key): tensor for key, tensor in state.items()}
         if any(".lora_" in key for key in tensors):
             raise EncoderError(f"{path} {ADAPTER}, and type --model hf:./FOLDER.")
-        for key in tensors:
-            if key.endswith(_SCALE):
-                prefix = key.removesuffix(_SCALE)
-                models[f"{wrapper}{prefix}*"] = {
-                    k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)
-                }
+        for prefix in (key.removesuffix(_SCALE) for key in tensors if key.endswith(_SCALE)):
+            models[f"{wrapper}{prefix}*"] = {
+                key.removeprefix(prefix): t for key, t in tensors.items() if key.startswith(prefix)
+            }
     return models
 
 
@@ -225,7 +222,7 @@ def activation_note(choice: EncoderChoice) -> str:
     used, other = ("QuickGELU", "GELU") if is_quick else ("GELU", "QuickGELU, as OpenAI's")
     return (
         f"{choice.pretrained} does not say which activation it was trained with: {choice.model} "
-        f"runs it with {used}. For weights that were trained with {other}, use the model {twin}."
+        f"uses {used}. For weights trained with {other}, use the model {twin}."
     )
 
 
@@ -242,10 +239,8 @@ def _tag(choice: EncoderChoice) -> dict[str, Any]:
         if clause := misspelt(model):
             raise EncoderError(f"{clause}.")
         tags = open_clip.list_pretrained_tags_by_model(model)
-        raise EncoderError(
-            f"'{name}' is neither a file nor weights of {model}{near(name, tags)} (known: "
-            f"{', '.join(tags) or 'none'})."
-        )
+        question = f"'{name}' is neither a file nor weights of {model}{near(name, tags)}"
+        raise EncoderError(f"{question}, which has {', '.join(tags) or 'none'}.")
     return tag
 
 
@@ -297,15 +292,14 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     model, name = choice.model, choice.pretrained
     reason = f"{type(error).__name__}: {first_line(error)}"
     first, _, rest = str(error).partition("\n")
-    if "loading state_dict" in first and rest:  # torch's first line that says which
+    if "loading state_dict" in first and rest:  # torch names the tensors from its second line on
         reason = f"they do not fit: {short(rest.splitlines()[0].strip(), 200)}"
-    elif isinstance(error, pickle.UnpicklingError):  # torch advises to unpickle what it holds
+    elif isinstance(error, pickle.UnpicklingError):  # torch's advice is to run the pickle
         reason = "it has other content than tensors: save only the model's state_dict()"
     if model.startswith(_HUB):
-        return (
-            f"cannot load {model}: download the files of https://huggingface.co/"
-            f"{model.removeprefix(_HUB)} and type --model local-dir:FOLDER ({reason})."
-        )
+        files = f"the files of https://huggingface.co/{model.removeprefix(_HUB)}"
+        way = f"download {files} and type --model local-dir:FOLDER"
+        return f"cannot load {model}: {way} ({reason})."
     if tag := open_clip.get_pretrained_cfg(model, name):
         way = _by_hand(model, tag)
         return f"cannot download the weights '{name}' of {model}: {way} ({reason})."
@@ -317,11 +311,9 @@ def _by_hand(model: str, tag: Mapping[str, Any]) -> str:
     """How to get a tag's weights in a browser, and how to name the file then."""
     (repository, file), url = _place(tag), str(tag.get("url", ""))
     right = model.removesuffix(_QUICK_GELU) + _QUICK_GELU * bool(tag.get("quick_gelu"))
+    way = f"download {file} from https://huggingface.co/{repository}"
     openai = f", or {url} and type --model {model} --pretrained PATH" * ("openai" in url)
-    return (
-        f"download {file} from https://huggingface.co/{repository} and type --model {right} "
-        f"--pretrained PATH{openai}"
-    )
+    return f"{way} and type --model {right} --pretrained PATH{openai}"
 
 
 def foreseen(choice: EncoderChoice) -> str:
@@ -367,8 +359,8 @@ def check_named(choice: EncoderChoice) -> None:
     """Refuse a misspelt model and a path that is not a file, before anything is read.
 
     Raises:
-        EncoderError: open_clip has no such model but a similar one; or the weights look like a
-            path, with a folder or a checkpoint's ending, but are not a file.
+        EncoderError: open_clip has only a model of a similar name; or the weights look like a path,
+            with a folder or a checkpoint's ending, but are not a file.
     """
     if choice.has_own_weights:
         return
