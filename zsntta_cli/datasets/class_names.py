@@ -17,11 +17,11 @@ _NUMBER_BEHIND = re.compile(r"(?<=[^\W\d])\d{1,2}$")  # Mango 0, mango_1
 _SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")  # AnnualCrop of EuroSAT, no McDonald
 
-Told = int | str | None  # of an image's class: a number from 0, -1 and None for none, or a name
+RawLabel = int | str | None  # of an image: a number from 0, a class name, or -1 or None for none
 
 
-def labels_told(
-    where: object, told: Sequence[Told], names: Sequence[str] = ()
+def class_labels(
+    where: object, raw: Sequence[RawLabel], names: Sequence[str] = ()
 ) -> tuple[list[int], list[str]]:
     """Labels, -1 if unknown, and class names: `names`, or all texts, sorted.
 
@@ -30,8 +30,8 @@ def labels_told(
     Raises:
         DatasetError: numbers and names are mixed, or a name does not appear once in `names`.
     """
-    texts = {label for label in told if isinstance(label, str)}
-    numbers = [label if isinstance(label, int) else -1 for label in told]
+    texts = {label for label in raw if isinstance(label, str)}
+    numbers = [label if isinstance(label, int) else -1 for label in raw]
     if not texts:
         return numbers, list(names) if max(numbers, default=-1) >= 0 else []
     if max(numbers) >= 0:
@@ -40,8 +40,8 @@ def labels_told(
     if strange := sorted(text for text in texts if times[text] != 1):
         how_often = "twice" if times[strange[0]] else "not"
         raise DatasetError(f"'{short(strange[0])}' in {where} is {how_often} in the class names.")
-    index: dict[Told, int] = {text: i for i, text in enumerate(class_names)}
-    return [index.get(label, -1) for label in told], class_names
+    index: dict[RawLabel, int] = {text: i for i, text in enumerate(class_names)}
+    return [index.get(label, -1) for label in raw], class_names
 
 
 def names_of_folders(images: ImageSet) -> ImageSet:

@@ -55,24 +55,35 @@ def fetch(
         if file.unpacks and folder.exists():
             yield f"{folder} already exists"
             continue
-        aside, facts = target.with_name(f"{target.name}.differs"), ""
-        if not target.exists():
+        if target.exists():
+            facts, _ = checked(target, file.checksum, reporter)
+        else:
             address = f"{mirror.rstrip('/')}/{target.name}" if mirror else file.address
-            begun = target.with_name(f".{target.name}.begun")
-            with _alone(target):
-                _download(name, address, begun, reporter)
-                facts, is_well = checked(begun, file.checksum, reporter)
-                take_name(begun, target if is_well else aside)
-            if not is_well:
-                raise DatasetError(f"{target} {facts}. The download is kept as {aside}.")
-        yield f"{target}: {facts or checked(target, file.checksum, reporter)[0]}"
+            facts = _fetch_file(name, address, target, file.checksum, reporter)
+        yield f"{target}: {facts}"
         if file.unpacks:
             try:
                 unpack(target, folder, reporter)
             except DatasetError as error:
-                take_name(target, aside)
-                raise DatasetError(f"{error} It is kept as {aside}.") from error
+                take_name(target, _aside(target))
+                raise DatasetError(f"{error} It is kept as {_aside(target)}.") from error
             yield f"{folder}: unpacked ({target} is no longer needed)"
+
+
+def _fetch_file(name: str, address: str, target: Path, checksum: str, reporter: Reporter) -> str:
+    """Fetch a file, and return what is known of it; only a published one takes its name."""
+    begun = target.with_name(f".{target.name}.begun")
+    with _alone(target):
+        _download(name, address, begun, reporter)
+        facts, is_published = checked(begun, checksum, reporter)
+        take_name(begun, target if is_published else _aside(target))
+    if not is_published:
+        raise DatasetError(f"{target} {facts}. The download is kept as {_aside(target)}.")
+    return facts
+
+
+def _aside(target: Path) -> Path:
+    return target.with_name(f"{target.name}.differs")
 
 
 def checked(path: Path, checksum: str, reporter: Reporter) -> tuple[str, bool]:

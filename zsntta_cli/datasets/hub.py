@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from zsntta_cli.datasets import shards
-from zsntta_cli.datasets.class_names import labels_told
+from zsntta_cli.datasets.class_names import class_labels
 from zsntta_cli.datasets.images import ImageSet, file_set, numbered
 from zsntta_cli.datasets.names import HF, HUB
 from zsntta_cli.datasets.tree import File
@@ -61,8 +61,8 @@ def hub_images(name: str, address: str) -> ImageSet:
         raise DatasetError(f"{where} cannot be loaded ({reason}).") from error
     kinds: Mapping[str, Any] = rows.features
     image, label = _columns(name, where, kinds, asked)
-    told = rows.with_format(None)[label][:] if label else [None] * len(rows)
-    labels, class_names = labels_told(source, told, getattr(kinds.get(label or ""), "names", ()))
+    raw = rows.with_format(None)[label][:] if label else [None] * len(rows)
+    labels, class_names = class_labels(source, raw, getattr(kinds.get(label or ""), "names", ()))
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
     images = [  # as .png, which may have more than 8 bits: no file name tells
         File((f"{i}.png",), size, partial(_content, stored, i, image))

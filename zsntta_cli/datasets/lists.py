@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zsntta_cli.datasets.class_names import Told, labels_told
+from zsntta_cli.datasets.class_names import RawLabel, class_labels
 from zsntta_cli.datasets.images import ImageSet, with_lists
 from zsntta_cli.datasets.known_sets import listed
 from zsntta_cli.datasets.tree import SUFFIXES
@@ -101,7 +101,7 @@ def _lines(text: str) -> list[Row]:
     """One path per line, in quotes or not; if a number follows each path, it is the label."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     pairs = [line.rsplit(maxsplit=1) for line in lines]
-    if all(len(p) == 2 and _is_image(p[0]) and isinstance(_told(p[1]), int) for p in pairs):
+    if all(len(p) == 2 and _is_image(p[0]) and isinstance(_raw_label(p[1]), int) for p in pairs):
         return [Row(*pair) for pair in pairs]
     return [Row(re.sub(r"""^(["'])(.*)\1$""", r"\2", line)) for line in lines]
 
@@ -146,7 +146,7 @@ def _is_image(name: str) -> bool:
     return Path(name).suffix.lower() in SUFFIXES
 
 
-def _told(label: str) -> Told:
+def _raw_label(label: str) -> RawLabel:
     """A label as a number, also as pandas writes it: `3`, `3.0`, `-1`; or as the name it is."""
     try:
         return max(-1, int(float(label))) if float(label).is_integer() else label
@@ -233,14 +233,14 @@ def _texts(path: Path, row: Row) -> Iterator[str]:
 
 def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
     """Labels, -1 without one, and class names: names beside numbers follow their order."""
-    told, names = [_told(row.label) for row in rows], dict[int, str]()
-    for label, row in zip(told, rows, strict=True):
+    raw, names = [_raw_label(row.label) for row in rows], dict[int, str]()
+    for label, row in zip(raw, rows, strict=True):
         if isinstance(label, int) and label >= 0:
             names[label] = names.get(label) or row.name
             if row.name not in ("", names[label]):
                 both = f"both '{short(names[label])}' and '{short(row.name)}'"
                 raise DatasetError(f"in {path} the label {label} is named {both}.")
-    if not any(names.values()) or any(isinstance(label, str) for label in told):
-        return labels_told(path, told)
-    index: dict[Told, int] = {number: label for label, number in enumerate(sorted(names))}
-    return [index.get(label, -1) for label in told], [names[n] or str(n) for n in sorted(names)]
+    if not any(names.values()) or any(isinstance(label, str) for label in raw):
+        return class_labels(path, raw)
+    index: dict[RawLabel, int] = {number: label for label, number in enumerate(sorted(names))}
+    return [index.get(label, -1) for label in raw], [names[n] or str(n) for n in sorted(names)]

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.datasets.class_names import Told, labels_told
+from zsntta_cli.datasets.class_names import RawLabel, class_labels
 from zsntta_cli.datasets.images import ImageSet, file_set, with_lists
 from zsntta_cli.datasets.tree import SUFFIXES, File, LeftOut, below_shared, files_in
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
@@ -102,19 +102,19 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         DatasetError: a tar is missing or incomplete, or has no image or an invalid label.
     """
     left_out, where = LeftOut(), tars[0] if len(tars) == 1 else tars[0].parent
-    images, told, sources, further = list[File](), list[Told](), dict[str, None](), 0
+    images, raw, sources, further = list[File](), list[RawLabel](), dict[str, None](), 0
     beside = list[str]()  # what else the first sample has
     for tar in tars:
         for key, files in _by_key(files_in(tar, left_out)).items():
             if (image := _image(tar, key, files)) is None:
                 continue
             try:
-                class_told, source = _label(files, label)
+                raw_label, source = _label(files, label)
             except (OSError, ValueError, RecursionError) as error:
                 reason = first_line(error)
                 raise DatasetError(f"{key} in {tar} has no valid label ({reason}).") from error
             images.append(replace(image, parts=(tar.name.partition(".")[0], *key.split("/"))))
-            told.append(class_told)
+            raw.append(raw_label)
             sources |= {source: None} if source else {}
             further += sum(file.is_image for file in files.values()) - 1
             beside = beside or [*_json(files), *(e for e in files if not files[e].is_image)]
@@ -124,8 +124,8 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     template_lists, templates = _beside(tars[0], TEMPLATES)
     if wrong := [line for line in templates if line and line.count("{c}") != 1]:
         raise DatasetError(f"'{short(wrong[0])}' in {template_lists[0]} must have one {{c}}.")
-    told, notes = _without_captions(told, names, label)
-    labels, class_names = labels_told(where, told, names)
+    raw, notes = _without_captions(raw, names, label)
+    labels, class_names = class_labels(where, raw, names)
     has_labels = max(labels) >= 0
     fields = f"samples have {first_of(beside)}"
     if label and not has_labels:
@@ -143,17 +143,17 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
 
 
 def _without_captions(
-    told: list[Told], names: Sequence[str], label: str
-) -> tuple[list[Told], list[str]]:
+    raw: list[RawLabel], names: Sequence[str], label: str
+) -> tuple[list[RawLabel], list[str]]:
     """Labels, texts of digits as numbers and captions as None, and a note on captions."""
-    texts = {text for text in told if isinstance(text, str)}
+    texts = {text for text in raw if isinstance(text, str)}
     unnamed = texts - {*names}
     if unnamed and all(map(str.isdecimal, texts)):
-        return [int(text) if isinstance(text, str) else text for text in told], []
-    if unnamed and not label and (unnamed == texts if names else 2 * len(unnamed) > len(told)):
-        note = f"texts are captions, not classes: {len(unnamed):,} of {len(told):,} differ"
-        return [None if isinstance(text, str) else text for text in told], [note]
-    return told, []
+        return [int(text) if isinstance(text, str) else text for text in raw], []
+    if unnamed and not label and (unnamed == texts if names else 2 * len(unnamed) > len(raw)):
+        note = f"texts are captions, not classes: {len(unnamed):,} of {len(raw):,} differ"
+        return [None if isinstance(text, str) else text for text in raw], [note]
+    return raw, []
 
 
 def _image(tar: Path, key: str, files: dict[str, File]) -> File | None:
@@ -166,7 +166,7 @@ def _image(tar: Path, key: str, files: dict[str, File]) -> File | None:
     return images[0] if images else None
 
 
-def _label(files: dict[str, File], label: str) -> tuple[Told, str]:
+def _label(files: dict[str, File], label: str) -> tuple[RawLabel, str]:
     """The label in the files of a key, None if there is none, and the name of its source."""
     endings = (".json", f".{label.removeprefix('.')}") if label else (".cls", ".json", ".txt")
     for ending in filter(files.__contains__, endings):

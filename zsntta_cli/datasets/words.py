@@ -67,8 +67,8 @@ def built_in_words(name: str) -> list[str]:
             return list(_CMA_PROMPTS)
     assert name == "drawn"
     things = (drawing.OTHER_SHAPES, drawing.LETTERS, drawing.NUMERALS, drawing.SURFACES)
-    shown = [concept.noun for concept in (*itertools.chain(*things), drawing.STATIC)]
-    return list(dict.fromkeys([*shown, *drawing.PALETTE, *drawing.STYLES]))
+    nouns_drawn = [concept.noun for concept in (*itertools.chain(*things), drawing.STATIC)]
+    return list(dict.fromkeys([*nouns_drawn, *drawing.PALETTE, *drawing.STYLES]))
 
 
 def limited_words(words: list[str], limit: int | None) -> list[str]:

@@ -49,42 +49,26 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
     Raises:
         EncoderError: the checkpoint cannot be loaded, or transformers is not installed.
     """
-    folder, name, by_hand = hub_folder(choice.model), choice.model.removeprefix(CHECKPOINT), ""
+    folder, name = hub_folder(choice.model), choice.model.removeprefix(CHECKPOINT)
+    download = f": download https://huggingface.co/{name} and type --model hf:/FOLDER"
+    by_hand = "" if folder else download
     try:
         library = import_module("transformers")
         library.utils.logging.disable_progress_bar()
-        library.utils.logging.set_verbosity_error()  # of missing keys, the first is named below
+        library.utils.logging.set_verbosity_error()  # _load_model names the first missing key
         if folder is None:
-            by_hand = f": download https://huggingface.co/{name} and type --model hf:/FOLDER"
             in_cache(name, _IMAGES)
             folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
-        if not folder.is_dir():  # the library would ask the hub for it
-            raise EncoderError("the folder does not exist")
-        if (folder / "adapter_config.json").exists() and not (folder / "config.json").exists():
-            raise EncoderError(f"it {ADAPTER}")
-        kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
-        if kind not in _KINDS:
-            raise EncoderError(f"its model type is '{kind}', must be one of {', '.join(_KINDS)}")
+        kind = _kind(library, folder)
         images = library.ImageProcessingMixin.get_image_processor_dict(folder)[0]
         preprocessing = _preprocessing(images, kind)
-        load = partial(
-            getattr(library, _KINDS[kind]).from_pretrained, folder, use_safetensors=True,
-            output_loading_info=True, ignore_mismatched_sizes=True,
-        )  # fmt: skip
-        (model, keys), notes = load(), list[str]()
-        scales = [key for key in keys["unexpected_keys"] if key.endswith(".logit_scale")]
-        if scales and "logit_scale" in keys["missing_keys"]:  # as training scripts save them
-            prefix = scales[0].removesuffix("logit_scale")
-            model, keys = load(key_mapping={f"^{re.escape(prefix)}": ""})
-            notes.append(f"note: {choice.model}: the weights under {prefix}* are used.")
-        if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
-            what = f"{lacking[0]} is missing or has a different size"
-            raise EncoderError(f"its weights do not fit its config.json: {what}")
+        model, prefix = _load_model(getattr(library, _KINDS[kind]), folder)
         tokenizer = library.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:  # transformers, the hub and the network raise errors of many kinds
         if isinstance(error, ImportError):
             by_hand = ": type pip install 'zsntta[transformers]'"
         raise EncoderError(f"cannot load {choice.model} ({first_line(error)}){by_hand}.") from error
+    notes = [f"note: {choice.model}: the weights under {prefix}* are used."] * bool(prefix)
     way = {"padding": "max_length", "truncation": True, "return_tensors": "pt"}
     longest = int(model.config.text_config.max_position_embeddings)
 
@@ -96,6 +80,35 @@ def load_checkpoint(choice: EncoderChoice) -> Weights:
     model.to(open_clip.get_cast_dtype(choice.precision) or torch.float32)
     versions = {"transformers": str(library.__version__)}
     return Weights(Checkpoint(model, preprocessing), tokenize, digest, tuple(notes), versions)
+
+
+def _kind(library: Any, folder: Path) -> str:
+    """The model type of a folder with a complete checkpoint that can be read, or an error."""
+    if not folder.is_dir():  # the library would ask the hub for it
+        raise EncoderError("the folder does not exist")
+    if (folder / "adapter_config.json").exists() and not (folder / "config.json").exists():
+        raise EncoderError(f"it {ADAPTER}")
+    kind: str = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
+    if kind not in _KINDS:
+        raise EncoderError(f"its model type is '{kind}', must be one of {', '.join(_KINDS)}")
+    return kind
+
+
+def _load_model(kind: Any, folder: Path) -> tuple[Any, str]:
+    """Load a model with all of its weights, and return the prefix of their names, if any."""
+    load = partial(
+        kind.from_pretrained, folder, use_safetensors=True, output_loading_info=True,
+        ignore_mismatched_sizes=True,
+    )  # fmt: skip
+    (model, keys), prefix = load(), ""
+    scales = [key for key in keys["unexpected_keys"] if key.endswith(".logit_scale")]
+    if scales and "logit_scale" in keys["missing_keys"]:  # as training scripts save them
+        prefix = scales[0].removesuffix("logit_scale")
+        model, keys = load(key_mapping={f"^{re.escape(prefix)}": ""})
+    if lacking := sorted([*keys["missing_keys"], *(key[0] for key in keys["mismatched_keys"])]):
+        reason = f"{lacking[0]} is missing or has a different size"
+        raise EncoderError(f"its weights do not fit its config.json: {reason}")
+    return model, prefix
 
 
 def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
