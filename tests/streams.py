@@ -8,8 +8,6 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.scores import unit
 
-COUNT, DIM, CLASSES = 400, 16, 4
-
 
 def of_features(features, text, scale, injected=None, words=None, sizes=(), **more):
     """Each of the images once, in order; none of them known noise unless it is said."""
@@ -26,17 +24,7 @@ def of_scores(features, u, injected=None):
     return replace(data, own_score=np.asarray(u, float))
 
 
-def stream(seed=0, count=COUNT):
-    """Three clusters of ID, others of noise, an item known to be noise now and then."""
-    rng = np.random.default_rng(seed)
-    text = unit(rng.normal(size=(CLASSES, DIM)))
-    centres = np.concatenate([text, rng.normal(size=(2, DIM)) / 4])
-    features = 10 * centres[rng.integers(len(centres), size=count)]
-    features = (features + 1.5 * rng.normal(size=(count, DIM)))[rng.permutation(count)]
-    return of_features(features, text, 20.0, rng.random(count) < 0.1, seed=seed)
-
-
-def near_words(seed, items=220, classes=5, sizes=(40, 15), injected=True):
+def near_words(seed=0, items=220, classes=5, sizes=(40, 15), injected=True):
     """Images near names, or near some of the words that methods with negative words have.
 
     Every ninth is known noise where any is.

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from streams import stream
+from streams import near_words
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import CLASSIFIERS, METHODS, check_method, method_place
@@ -29,7 +29,7 @@ def test_other_pairs_are_refused(name):
 @pytest.mark.parametrize("detector", ["zs-clip", "adand", "cull"])
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_the_detector_decides_and_the_classifier_names(detector, classifier):
-    data, threshold = stream(3), ThresholdSettings(queue=64)
+    data, threshold = near_words(3), ThresholdSettings(queue=64)
     pair = METHODS[f"{detector}+{classifier}"]
     options = pair.settings()
     both = pair(data, options, threshold).push(data)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from made import fails
-from streams import stream
+from streams import near_words
 
 from zsntta_cli.methods.match import Match
 
@@ -15,14 +15,14 @@ HALF_PRIOR = math.log(32_768) / 2
 def test_a_sigmoid_models_scores_by_hand():
     even = -HALF_PRIOR + 13  # half way between the prior and even odds
     logits = np.array([even, even + 2 * math.log(3), even - 2 * math.log(3), 9e9, -9e9])
-    data = stream(count=5)
+    data = near_words(items=5)
     frozen = replace(data.zero_shot, top_logits=logits[:, None])
     found = Match(-13.0)(replace(data, zero_shot=frozen)).noise_score
     np.testing.assert_allclose(found, [0.5, 0.25, 0.75, 0, 1], atol=1e-12)
 
 
 def test_without_a_bias_logits_are_standardised_over_the_stream_so_far():
-    whole = stream(seed=1)
+    whole = near_words(1)
     best, z = whole.logits().max(axis=1).astype(np.float64), []
     for t, logit in enumerate(best):
         seen = best[: t + 1][~whole.injected[: t + 1]]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from streams import COUNT, of_features, stream
+from streams import near_words, of_features
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers.adapting import Adapting
@@ -27,8 +27,8 @@ def with_others_at(data, items):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_offered_is_the_frozen_model_and_what_is_not_offered_changes_nothing(name):
-    data, offered = stream(), np.random.default_rng(5).random(COUNT) < 0.7
-    assert np.array_equal(classes(name, data, np.zeros(COUNT, bool)), data.class_index)
+    data, offered = near_words(), np.random.default_rng(5).random(220) < 0.7
+    assert np.array_equal(classes(name, data, np.zeros(220, bool)), data.class_index)
     other = with_others_at(data, ~offered)
     first, second = (classes(name, d, offered)[offered] for d in (data, other))
     assert np.array_equal(first, second)
@@ -39,7 +39,7 @@ BLOCKS = ("stata", "transclip", "lame")  # an item is classified together with i
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_injected_noise_is_in_no_block(name):
-    data, injected = stream(), np.arange(COUNT) % 9 == 8
+    data, injected = near_words(), np.arange(220) % 9 == 8
     pair = [replace(d, injected=injected) for d in (data, with_others_at(data, injected))]
     first, second = (classes(name, d, ~injected, block=20)[~injected] for d in pair)
     assert np.array_equal(first, second)
