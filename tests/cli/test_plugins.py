@@ -120,7 +120,7 @@ BROKEN = {
     f"{CLASS}    pass\nclass Set(Method.Settings):\n    a: int = 1\nOwn.Settings = Set\n"
     "METHODS['own'] = Own\n": "Own.Settings has no settings: write ",
     OWN_SCRIPT.replace('"own"', '"adand"'): "'adand', but that name is taken",
-    f"{PUSH}3\nMETHODS['zs-clp'] = Own\n": "zs-clp returns a int, must return Decisions",
+    f"{PUSH}3\nMETHODS['zs-clp'] = Own\n": "zs-clp returns int, must return Decisions",
     f"{PUSH}{{}}['no such key']\nMETHODS['zs-clp'] = Own\n": "broken.py, line 3: KeyError: 'no",
 }
 

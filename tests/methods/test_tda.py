@@ -16,13 +16,12 @@ from zsntta_cli.settings import ThresholdSettings
 RULE = ThresholdSettings()
 
 
-def random_stream(classes, items, dim=6, distinct=1000, scale=8.0, seed=0, injected=False):
+def random_stream(classes, items, dim=6, distinct=1000, scale=8.0, seed=0):
     """Items drawn from `distinct` images, so that few of those mean many exact duplicates."""
     generator = np.random.default_rng(seed)
     text = unit(generator.standard_normal((classes, dim)))
     images = 10 * generator.standard_normal((distinct, dim))
-    injected = (np.arange(items) % 9 == 8) & injected
-    return of_features(images[generator.integers(0, distinct, items)], text, scale, injected)
+    return of_features(images[generator.integers(0, distinct, items)], text, scale)
 
 
 def offer(cache, label, sample, shots):

@@ -141,8 +141,7 @@ def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Deci
             message names the method, the field and the first such item.
     """
     if not isinstance(decisions, Decisions):
-        got = type(decisions).__name__
-        raise SettingsError(f"{name} returns a {got}, must return Decisions.")
+        raise SettingsError(f"{name} returns {type(decisions).__name__}, must return Decisions.")
     kinds = {"class_index": ("iu", "integers"), "is_noise": ("b", "booleans")}
     for field, values in vars(decisions).items():
         kind, words = kinds.get(field, ("f", "floats"))

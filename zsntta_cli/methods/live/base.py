@@ -102,7 +102,9 @@ def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
         if isinstance(module, NORMS) and module.weight is not None
     }
     if not layers:
-        raise EncoderError("the image tower has no normalisation layers to adapt.")
+        raise EncoderError(
+            "this model's image tower has no normalisation layers to adapt: choose another."
+        )
     return layers
 
 

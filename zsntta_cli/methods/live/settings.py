@@ -169,8 +169,8 @@ class AdaNDTent(Live):
             of_tent, size = self.tent_batch_size, self.batch_size
             check(
                 self.detector_features == "frozen" or of_tent % size == 0,
-                f"tent-batch-size is {of_tent} and batch-size {size}: with adapted detector "
-                "features it must be a multiple.",
+                f"tent-batch-size is {of_tent}, must be a multiple of batch-size {size} if "
+                "detector-features is adapted.",
             )
             object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
 
