@@ -112,9 +112,15 @@ def test_a_name_changes_no_page_and_does_not_run_in_latex():
 
 def test_the_documented_columns_are_those_of_every_csv():
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
-    lines = page.split("| column | what it holds |")[1].split("\n\n")[0]
-    cells = "".join(re.findall(r"(?m)^\| ([^|]+) \|", lines))
-    assert re.findall(r"`(\w+)`", cells) == [*tidy.columns()]
+    documented = {}
+    for table in ("| column | what it holds |", "| metric | what it is |"):
+        cells = re.findall(r"(?m)^\| ([^|]+) \|", page.split(table)[1].split("\n\n")[0])
+        documented[table[2:8]] = re.findall(r"`(\w+)`", "".join(cells))
+    assert {*documented["metric"]} == {*METRICS}
+    others = {*tidy.columns()} - {*METRICS, *(f"{name}_std" for name in METRICS)}
+    named = documented["column"]
+    assert others < {*named}
+    assert named == [name for name in tidy.columns() if name in named]
 
 
 def test_a_metric_more_is_one_line_and_stands_in_every_table(monkeypatch):

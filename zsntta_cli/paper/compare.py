@@ -73,13 +73,13 @@ def explained(ours: float, n: int, theirs: float, m: int) -> float:
     known (not nan, and of several seeds); nan if neither is. One printed run is m = 1.
     """
     spreads = [(ours, n - 1), (theirs, m - 1)]
-    known = [(std, freedom) for std, freedom in spreads if freedom and not math.isnan(std)]
-    if not known:
+    pooled = [(std, freedom) for std, freedom in spreads if freedom and not math.isnan(std)]
+    if not pooled:
         return math.nan
     from scipy.special import stdtrit
 
-    freedom = sum(freedom for _, freedom in known)
-    std = math.sqrt(sum(freedom * std**2 for std, freedom in known) / freedom)
+    freedom = sum(freedom for _, freedom in pooled)
+    std = math.sqrt(sum(freedom * std**2 for std, freedom in pooled) / freedom)
     t = float(stdtrit(freedom, (1 + _CONFIDENCE) / 2))
     return t * std * math.sqrt(1 / n + 1 / m) + _ROUNDING
 
@@ -97,13 +97,13 @@ def compare(every: Iterable[Cell], records: "Mapping[RunSettings, Record]") -> l
             name, printed = metric.removesuffix(LEAD), cell.printed.get(metric, NOTHING_PRINTED)
             base = cell.base.streams if used and metric != name else streams
             by_set: dict[str, dict[int, float]] = {}
-            for runs, others in zip(streams, base, strict=True):
+            for runs, base_runs in zip(streams, base, strict=True):
                 sets = f"{runs[0].id_set} {runs[0].ood_set or ''}".rstrip()
                 by_seed = by_set.setdefault(sets, {})
-                for run, other in zip(runs, others, strict=True):
-                    if run in records and other in records:
-                        lead = 0.0 if base is streams else 100 * records[other].metric(name)
-                        by_seed[run.stream.seed] = 100 * records[run].metric(name) - lead
+                for run, base_run in zip(runs, base_runs, strict=True):
+                    if run in records and base_run in records:
+                        of_base = 0.0 if base is streams else 100 * records[base_run].metric(name)
+                        by_seed[run.stream.seed] = 100 * records[run].metric(name) - of_base
             measured, sets_std = None, math.nan
             if any(by_set.values()):
                 from zsntta_cli.results.frame import SETS, average  # it imports NumPy

@@ -67,7 +67,7 @@ def published(number: int) -> Cells:
     for table in (TABLES[2], TABLES[3], TABLES[10]):
         for place, numbers in table.printed.items():
             if (pair := (place.id_set, place.ood_set)) in pairs:
-                values = {metric: one.value for metric, one in numbers.items()}
+                values = {metric: printed.value for metric, printed in numbers.items()}
                 cells.setdefault(table.rows[place.row]["method"], {})[pair] = values
     return cells
 

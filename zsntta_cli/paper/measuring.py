@@ -123,9 +123,9 @@ def _about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> It
     if changes:
         yield f"not as published: {', '.join(changes)}"
     methods = dict.fromkeys(row["method"] for row in table.rows.values())
-    if left := [method for method in methods if not wishes.is_run(method)]:
-        options = " ".join(f"--set {name}.{_NAMED_BY[name]}" for name in left)
-        yield f"not run: {' and '.join(left)}, which need more than features: {options}"
+    if idle := [method for method in methods if not wishes.is_run(method)]:
+        options = " ".join(f"--set {name}.{_NAMED_BY[name]}" for name in idle)
+        yield f"not run: {' and '.join(idle)}, which need more than features: {options}"
     named = wishes.named
     if wishes.is_built_in:
         yield "built-in sets replace the paper's; equal rows are merged"
@@ -136,8 +136,8 @@ def _about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> It
     if wishes.ood_items:
         drawn = [run for run in runs if run.ood_set and not run.stream.ood_items]
         pairs = list(dict.fromkeys(f"{run.id_set} with {run.ood_set}" for run in drawn))
-        others = f"; drawn because there is no list: {first_of(pairs, 3)}" * bool(pairs)
-        yield f"OOD images: from the lists in {wishes.ood_items}{others}"
+        random = f"; random because there is no list: {first_of(pairs, 3)}" * bool(pairs)
+        yield f"OOD images: from the lists in {wishes.ood_items}{random}"
 
 
 def way_to_make(missing: Mapping[str, Sequence[str]], root: Path) -> str:

@@ -51,28 +51,29 @@ def reproduce(folder: Path, measuring: Measuring, command: str) -> tuple[str, bo
     drawn, every, sentence, measuring.goes_on = set[int](), list[Number](), "", True
     todo: list[PaperTable | int] = [*TABLES.values(), *SHOWN_FIGURES]
     passes = [False, True] if measuring.runs_live else [False]
-    for measuring.runs_live, one in itertools.product(passes, todo):
+    for measuring.runs_live, item in itertools.product(passes, todo):
         if measuring.is_unfinished:
             break
-        if isinstance(one, PaperTable):
-            name = f"table{one.number}"
-            [made] = measuring.tables([one], f"zsntta paper {one.number}")
+        if isinstance(item, PaperTable):
+            name = f"table{item.number}"
+            [content] = measuring.tables([item], f"zsntta paper {item.number}")
             for ending, form in _FORMS.items():
-                write_whole(folder / (name + ending), render([made], form, to_file=True).encode())
+                text = render([content], form, to_file=True)
+                write_whole(folder / (name + ending), text.encode())
             links = " ".join(f'<a href="{name}{ending}">{ending}</a>' for ending in _FORMS)
-            numbers[one.number], of_table = made.numbers, counts(made.numbers)
-            items[name] = f"Table {one.number}, {escape(one.title)} ({links}): {of_table}"
+            numbers[item.number], of_table = content.numbers, counts(content.numbers)
+            items[name] = f"Table {item.number}, {escape(item.title)} ({links}): {of_table}"
         else:
-            name = f"fig{one}.svg"
+            name = f"fig{item}.svg"
             try:
-                write(folder / name, measuring.figure(one), WIDTHS[one])
-                drawn.add(one)
-                items[name] = f'<a href="{name}">Figure {one}</a>, {escape(FIGURES[one])}'
+                write(folder / name, measuring.figure(item), WIDTHS[item])
+                drawn.add(item)
+                items[name] = f'<a href="{name}">Figure {item}</a>, {escape(FIGURES[item])}'
             except (SettingsError, StoreError) as error:
-                items[name] = f"Figure {one} is not drawn: {escape(first_line(error))}"
+                items[name] = f"Figure {item} is not drawn: {escape(first_line(error))}"
         every = [number for of_table in numbers.values() for number in of_table]
-        found = f"{counted(len(numbers), 'table')}, {counted(len(drawn), 'figure')}"
-        sentence = f"{found}; {counts(every)}"
+        contents = f"{counted(len(numbers), 'table')}, {counted(len(drawn), 'figure')}"
+        sentence = f"{contents}; {counts(every)}"
         listed = "\n".join(f"<li>{item}" for item in items.values())
         write_whole(folder / INDEX, _PAGE.format(sentence, escape(command), listed).encode())
     lines = "".join(f"{to_line(record)}\n" for record in measuring.records.values())

@@ -146,7 +146,7 @@ def cells(table: PaperTable, wishes: Wishes) -> list[Cell]:
         )
     added = {f"{method} (not in the paper)": {"method": method} for method in wishes.methods}
     table = replace(table, rows={**table.rows, **added}) if added else table
-    found: dict[Place, Cell] = {}
+    by_place: dict[Place, Cell] = {}
     axes = table.encoders, table.id_sets, table.rows, table.ratios, table.ood_sets
     for encoder, id_set, row, ratio, part in itertools.product(*axes):
         partners = datasets.partners(id_set)
@@ -159,9 +159,9 @@ def cells(table: PaperTable, wishes: Wishes) -> list[Cell]:
                 number = partners.index(ood_set) if ood_set in partners else 0
                 drawn = AVERAGE if ood_set == AVERAGE else datasets.partners(BUILT_IN)[number]
                 place = place._replace(id_set=BUILT_IN, ood_set=drawn)
-            if place not in found or not found[place].printed:
-                found[place] = Cell(table, wishes, place, printed)
-    return list(found.values())
+            if place not in by_place or not by_place[place].printed:
+                by_place[place] = Cell(table, wishes, place, printed)
+    return list(by_place.values())
 
 
 def runs_of(every: Iterable[Cell]) -> list[RunSettings]:
@@ -197,9 +197,9 @@ def paper_extractions(
         of_encoder = [run for run in runs if run.encoder == folder]
         for name in dict.fromkeys(name for run in of_encoder for name in files_of(run)):
             if SetName.parse(name).kind != NOISE:
-                known = datasets.known(name)
+                entry = datasets.known(name)
                 is_cached = feature_path(wishes.root, folder, name).exists()
-                is_there = is_cached or known.downloads or known.is_there(data_root)
+                is_there = is_cached or entry.downloads or entry.is_there(data_root)
                 (present if is_there else absent).append(name)
         pools: dict[str, int] = {}
         for run in of_encoder:

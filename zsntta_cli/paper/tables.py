@@ -87,7 +87,7 @@ class PaperTable:
     @functools.cached_property
     def printed(self) -> Mapping[Place, Mapping[str, Printed]]:
         """The printed numbers by place and metric, in the paper's order."""
-        rows, found = dict[tuple[str, str], str](), dict[Place, dict[str, Printed]]()
+        rows, printed = dict[tuple[str, str], str](), dict[Place, dict[str, Printed]]()
         for name, asked in self.rows.items():
             settings = [f"{key}={value}" for key, value in asked.items() if key != "method"]
             rows[asked["method"], ";".join(settings)] = name
@@ -96,8 +96,8 @@ class PaperTable:
                 row, ratio = rows[line["method"], line["setting"]], float(line["ratio"])
                 place = Place(line["encoder"], line["id_set"], row, ratio, line["ood_set"])
                 value, std = float(line["value"]), float(line["std"] or math.nan)
-                found.setdefault(place, {})[line["metric"]] = Printed(value, std, line["remark"])
-        return found
+                printed.setdefault(place, {})[line["metric"]] = Printed(value, std, line["remark"])
+        return printed
 
 
 @functools.cache

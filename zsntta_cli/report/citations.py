@@ -58,8 +58,8 @@ def _plain(text: str) -> str:
 @functools.cache
 def references(text: str = "") -> Mapping[str, Reference]:
     """All entries of a text, or of the package, by their keys."""
-    found = _ENTRY.finditer(text or _FILE.read_text(encoding="utf-8"))
-    return {one[1]: Reference(dict(_FIELD.findall(one[2])), one[0]) for one in found}
+    entries = _ENTRY.finditer(text or _FILE.read_text(encoding="utf-8"))
+    return {entry[1]: Reference(dict(_FIELD.findall(entry[2])), entry[0]) for entry in entries}
 
 
 def find_reference(cited: str) -> Reference | None:

@@ -45,10 +45,10 @@ def lines_of(
     by_use = sorted(groups, key=lambda name: -sum(len(row.records) for row in groups[name]))
     drawn = {name: rows for name, rows in groups.items() if name in by_use[:MOST_LINES]}
     rows = {row for of in drawn.values() for row in of}
-    left = [name for name, of in every.items() if rows.isdisjoint(of)]
+    left_out = [name for name, of in every.items() if rows.isdisjoint(of)]
     return drawn, [
         f"{len(drawn)} of {len(every)} lines are shown, for the settings that most runs share; "
-        f"--method, --preset and --setting select others: {first_of(left, _NAMED)}"
+        f"--method, --preset and --setting select others: {first_of(left_out, _NAMED)}"
     ]
 
 
@@ -127,18 +127,17 @@ def figure_of(panels: Sequence[Panel], notes: Sequence[str], nothing: str = "") 
     """
     if not panels:
         raise SettingsError(nothing)
-    having = [
-        panel
-        for panel in panels
-        if any(
-            any(one.y) if one.shape == STAIRS else not all(map(math.isnan, one.y))
-            for one in panel.series
-            if one.look != "threshold"
-        )
-    ]
-    left = having[MOST_PANELS:]
-    said = f"{len(left)} of {len(having)} panels are left out: --id, --ood and --method select"
-    return Figure(tuple(having[:MOST_PANELS]), (*notes, *[said] * bool(left)))
+    having = [panel for panel in panels if any(map(_has_points, panel.series))]
+    if left_out := len(having) - len(having[:MOST_PANELS]):
+        which = f"{left_out} of {len(having)} panels are left out"
+        notes = [*notes, f"{which}: --id, --ood and --method select"]
+    return Figure(tuple(having[:MOST_PANELS]), tuple(notes))
+
+
+def _has_points(series: Series) -> bool:
+    if series.look == "threshold":
+        return False
+    return any(series.y) if series.shape == STAIRS else not all(map(math.isnan, series.y))
 
 
 # A metric against a setting that was varied.
@@ -183,8 +182,8 @@ def _along(
 ) -> list[Series]:
     """A line through the averages of a metric over pairs, where there are any."""
     points = {}
-    for at, own in sorted(frame.grouped(rows, x).items(), key=itemgetter(0)):
-        value = average(by_pair(own, pairs, metric))
+    for at, rows_at in sorted(frame.grouped(rows, x).items(), key=itemgetter(0)):
+        value = average(by_pair(rows_at, pairs, metric))
         if not math.isnan(value.mean):
             points[at] = value
     return [_series(name, points)] if points else []
@@ -210,13 +209,13 @@ def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
         lines = list[Series]()
         for metric in ACCURACIES:
             head = METRICS[metric].head
-            own = _along(head, at_fixed, pairs, metric, lambda row: row.settings["fixed"])
+            measured = _along(head, at_fixed, pairs, metric, lambda row: row.settings["fixed"])
             levels = {"adaptive": average(by_pair(adaptive, pairs, metric))}
             levels["published"] = average(_printed(printed, pairs, metric))
-            lines += own
+            lines += measured
             for called, level in levels.items():
-                if not math.isnan(level.mean) and (own or not runs):  # across all thresholds
-                    name = called if own else head  # of published numbers alone
+                if not math.isnan(level.mean) and (measured or not runs):  # across all thresholds
+                    name = called if measured else head  # of published numbers alone
                     line = _series(name, {0.0: level, 1.0: level})
                     lines.append(replace(line, std=(), look=head, is_published=True))
         if lines:
@@ -272,14 +271,14 @@ def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None
         }
         places = tuple(range(1, 1 + len(values)))
         lines = []
-        for name, own in values.items():
+        for name in values:
             of_name = []
-            for value, *others in zip(own, *values.values(), strict=True):
-                better = sum(other > value for other in others)
-                of_name.append(better + (others.count(value) + 1) / 2)
+            for value, *of_all in zip(values[name], *values.values(), strict=True):
+                better = sum(other > value for other in of_all)
+                of_name.append(better + (of_all.count(value) + 1) / 2)
             shares = [100 * sum(r <= place for r in of_name) / len(of_name) for place in places]
-            told = f"{name} (mean {statistics.fmean(of_name):.2f})"
-            lines.append(Series(told, places, tuple(shares), LINE, (), name, is_published))
+            legend = f"{name} (mean {statistics.fmean(of_name):.2f})"
+            lines.append(Series(legend, places, tuple(shares), LINE, (), name, is_published))
         name = f"rank by {METRICS[metric].head}"
         panels.append(Panel(title, name, "pairs with this rank or better (%)", tuple(lines)))
     return figure_of(panels, notes)

@@ -64,10 +64,10 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
         for kind in [kind for kind in _LOOK_OF if kind in run.curves["gradients"]]:
             norms = enumerate(run.curves["gradients"][kind], 1)
             of_steps = {step: norm for step, norm in norms if norm is not None}
-            shown = {s: norm for s, norm in of_steps.items() if most is None or norm <= most}
-            x, y = tuple(shown), tuple(shown.values())
+            drawn = {s: norm for s, norm in of_steps.items() if most is None or norm <= most}
+            x, y = tuple(drawn), tuple(drawn.values())
             every[kind] = Series(f"{kind} samples", x, y, POINTS, (), _LOOK_OF[kind])
-            if above := len(of_steps) - len(shown):
+            if above := len(of_steps) - len(drawn):
                 notes.append(
                     f"{title}: {above:,} of {len(of_steps):,} norms of {kind} samples are above "
                     f"{most:g} and not shown"
@@ -75,7 +75,7 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
         if most is None:
             panels.append(Panel(title, *axes, tuple(every.values()), is_log=True))
         else:
-            panels += [Panel(f"{title}: {kind}", *axes, (one,)) for kind, one in every.items()]
+            panels += [Panel(f"{title}: {kind}", *axes, (every[kind],)) for kind in every]
     return figure_of(
         panels, notes,
         "no matching kept run has gradients: zsntta simulate --method tent --scores FILE.csv keeps "
@@ -117,7 +117,7 @@ def _histogram(title: str, run: Record, name: str) -> Panel:
         # The detector's if that decided, else that on the zero-shot score: the scale always fits.
         for which in ("detector", "zero_shot"):
             if values := [value for value in thresholds.get(which) or () if value is not None]:
-                cut, top = float(statistics.median(values)), max(max(one.y) for one in series)
+                cut, top = float(statistics.median(values)), max(map(max, (s.y for s in series)))
                 series.append(
                     Series("threshold (median)", (cut, cut), (0, top), LINE, (), "threshold")
                 )

@@ -57,10 +57,11 @@ class Figure:
 def point_rows(figure: Figure) -> Iterator[dict[str, Any]]:
     """Every drawn point as a row: numbers with six significant digits, None without a value."""
     for panel in figure.panels:
-        for one in panel.series:
-            source = "published" if one.is_published else "measured"
-            for x, y, std in zip(one.x, one.y, one.std or (None,) * len(one.x), strict=True):
-                point = panel.title, one.name, one.shape, panel.x, x, panel.y, y, std, source
+        for series in panel.series:
+            source = "published" if series.is_published else "measured"
+            stds = series.std or (None,) * len(series.x)
+            for x, y, std in zip(series.x, series.y, stds, strict=True):
+                point = panel.title, series.name, series.shape, panel.x, x, panel.y, y, std, source
                 yield {
                     name: value if not isinstance(value, float) else
                     None if value != value else f"{value:.6g}"

@@ -55,8 +55,8 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
     if not figure.panels:
         raise SettingsError(f"no matching kept run has anything that {kind} shows.")
     # A legend or a title names a method alone, or with its settings or a pair behind it.
-    shown = [text for p in figure.panels for text in (p.title, *(one.name for one in p.series))]
-    drawn = {text.partition(end)[0] for text in shown for end in (" (", ",", ":")}
+    texts = [text for p in figure.panels for text in (p.title, *(s.name for s in p.series))]
+    drawn = {text.partition(end)[0] for text in texts for end in (" (", ",", ":")}
     caption = strongest(note for r in shown_runs if r.settings.method in drawn for note in r.notes)
     return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
 

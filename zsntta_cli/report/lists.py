@@ -93,13 +93,13 @@ def feature_facts(features: Features, shots: Sequence[ZeroShotAccuracy]) -> dict
         labels = f"{len(counts)} classes with {counts.min()}{several} images"
         labels += f", {counted(unlabelled, 'image')} without a label" * bool(unlabelled)
     half = _NAMES_SHOWN // 2
-    shown = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
+    few = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
     facts = {
         "kind": features.kind,
         "images": f"{len(features):,} × {features.dim} {features.image_features.dtype}",
         "norms": of_norms,
         "labels": labels,
-        "class names": f"{len(names)}: {', '.join(shown)}" if names else "none",
+        "class names": f"{len(names)}: {', '.join(few)}" if names else "none",
         "prompt templates": "\n".join(features.texts) or "none",
         **{f"under '{s.template}'": "; ".join(filter(None, (s.line, s.warning))) for s in shots},
         "generic text": short(features.generic_source),
@@ -205,7 +205,7 @@ def method_sheet(rows: Sequence[Row]) -> Sheet:
 
 def method_sheets(name: str) -> list[Sheet]:
     """All facts about a method, then its settings; facts that do not apply are left out."""
-    method, [row], own = METHODS[name], method_rows([name]), setting_rows(name)
+    method, [row], settings = METHODS[name], method_rows([name]), setting_rows(name)
     options, fields = method.settings(), method.fields()
     first, together = options.warm_up, options.at_once
     warm_up = f"{first:,} items, decided by zs-clip ({options.warm_up_by})"
@@ -234,7 +234,8 @@ def method_sheets(name: str) -> list[Sheet]:
         "cost": method.cost,
         "how": _JOINED.sub(" ", "\n\n".join(map(_how, _parts(method)))),
     }
-    return [card(name, facts), *([list_sheet(own, _SETTING_HEADS, "Settings")] if own else [])]
+    sheets = [card(name, facts)]
+    return [*sheets, list_sheet(settings, _SETTING_HEADS, "Settings")] if settings else sheets
 
 
 def setting_rows(name: str) -> list[Row]:

@@ -97,9 +97,9 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
     texts, heads = _texts(table, columns, view), ["Method", *map(frame.setting_name, varying)]
     if "ratio" in varying:
         heads[1 + varying.index("ratio")] = "Noise"
-    shown = [_NO_SET] if columns == [frame.CLEAN] else columns
+    names = [_NO_SET] if columns == [frame.CLEAN] else columns
     sheet = Sheet(
-        _title(table, varying), heads, dict.fromkeys(shown, tuple(view.shown)),
+        _title(table, varying), heads, dict.fromkeys(names, tuple(view.shown)),
         caption=view.caption, reference=view.reference, command=view.command,
     )  # fmt: skip
     has_groups = len({*map(attrgetter("method"), table.rows)}) < len(table.rows)
@@ -120,8 +120,7 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
         if lacks:
             sheet.notes.append(f"{', '.join(labels)} has no average: it has {lacks}.")
         if row.advantage:
-            said = f"{name} {row.advantage}, so it is shown for reference and never marked."
-            notes[said] = None
+            notes[f"{name} {row.advantage}, so it is shown for reference and never marked."] = None
     if injected:
         what = f"{_INJECTED} marks a method whose streams have injected noise images"
         notes[f"{what} ({', '.join(injected)}); no metric counts these."] = None
@@ -271,9 +270,9 @@ def render_repeated(
         for name, metric in METRICS.items():
             first, second = old.metric(metric), new.metric(metric)
             both = {"old": first, "new": second, "difference": second - first}
-            shown = {key: None if math.isnan(value) else value for key, value in both.items()}
-            if {*shown.values()} != {None}:
-                rows.append({**facts, "metric": name, **shown})
+            numbers = {key: None if math.isnan(value) else value for key, value in both.items()}
+            if {*numbers.values()} != {None}:
+                rows.append({**facts, "metric": name, **numbers})
             both["difference"] = round(second - first, 4) + 0.0  # no -0.00
             texts[metric] = [*map(metric.text, both.values())]
         method = f"{facts['method']} {facts['settings']}".replace(";", " ").strip()
@@ -335,16 +334,12 @@ def classes_sheet(table: ResultTable) -> Sheet:
         names = runs[0]["names"] if runs else []
         runs = [of for of in runs if of["names"] == names]
         for i, name in enumerate(names):
-            images, right, noise, others = 0, 0, 0.0, Counter[int]()
-            for of in runs:
-                images += of["images"][i]
-                right += of["right"][i]
-                noise += of["noise"][i] if "noise" in of else math.nan
-                others[of["confused_with"][i]] += 1
-            del others[-1]
+            images, right = (sum(of[key][i] for of in runs) for key in ("images", "right"))
+            noise = sum(of["noise"][i] if "noise" in of else math.nan for of in runs)
+            confused_with = Counter(sorted(of["confused_with"][i] for of in runs))
+            del confused_with[-1]
             if images:
-                other = max(sorted(others), key=others.__getitem__, default=-1)
-                confused = names[other] if others else "-"
+                confused = "".join(names[other] for other, _ in confused_with.most_common(1)) or "-"
                 line = lines.setdefault((name, frame.shown("ratio", row.ratio)), {})
                 line[row.method] = [_percent(right / images), _percent(noise / images), confused]
     sheet = Sheet(

@@ -129,8 +129,8 @@ def summary(rows: Sequence[Row], facts: Facts, shown: int = 0, is_page: bool = F
             "judged": len(judged), "not read": unread, "given again": left_out.again,
             "left out": left_out.files,
         }  # fmt: skip
-        said = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-        lines.append(f"{counted(sum(parts.values()), 'file')}: {said}.")
+        parts_of = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+        lines.append(f"{counted(sum(parts.values()), 'file')}: {parts_of}.")
     return [printable(text) for text in lines]
 
 

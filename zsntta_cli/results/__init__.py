@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def simulate(
     grid = Grid(
         methods, choice, _several(id_set), _several(ood_set), _several(prompt), _several(preset),
         {name: _several(value) for name, value in settings.items()},
-        {m: {k: _several(v) for k, v in some.items()} for m, some in (own or {}).items()},
+        {of: {k: _several(v) for k, v in values.items()} for of, values in (own or {}).items()},
     )  # fmt: skip
     root = Path(features_dir)
     path = Path(records) if records else None
@@ -93,8 +94,8 @@ def runs(
     with RecordStore(Path(records) if records else root / STORE) as store:
         kept = store.find(curves=False)
     settings = [all_settings(record) for record in kept.values()]
-    names = dict.fromkeys(name for own in settings for name in own)
+    names = dict.fromkeys(chain(*settings))
     return [
-        {"key": key, **dict.fromkeys(names), **own, **row}
-        for key, own, row in zip(kept, settings, run_rows(kept.values()), strict=True)
+        {"key": key, **names, **of_run, **row}
+        for key, of_run, row in zip(kept, settings, run_rows(kept.values()), strict=True)
     ]

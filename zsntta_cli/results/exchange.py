@@ -75,7 +75,7 @@ def first_fault(error: "ValidationError") -> str:
     parts = (part + 1 if isinstance(part, int) else part for part in fault["loc"])
     where = ".".join(ascii(str(part))[1:-1] for part in parts)
     words = short(fault["msg"].removeprefix("Value error, ").removesuffix("."), 200)
-    is_told = "error" in fault.get("ctx", ())  # an own check names what it refuses
-    given = fault["input"]
-    shown = "" if is_told or isinstance(given, dict | list) else f" (it is {short(repr(given))})"
-    return f"{short(where)}: {words}{shown}".removeprefix(": ")
+    value = fault["input"]
+    if "error" not in fault.get("ctx", ()) and not isinstance(value, dict | list):
+        words += f" (it is {short(repr(value))})"  # a check of the package's own names it
+    return f"{short(where)}: {words}".removeprefix(": ")

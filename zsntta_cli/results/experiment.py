@@ -37,16 +37,15 @@ _LARGEST = 2**22  # bytes of a file
 _NONE = ("none", "adaptive")  # what stands for a setting that has no value
 
 
-def _known(plain: Any, known: Sequence[str]) -> Any:
+def _known(plain: Any, keys: Sequence[str]) -> Any:
     """A table with underscores in its keys, all of which are known."""
     if not isinstance(plain, dict):
         return plain
-    keys = {name.replace("-", "_"): value for name, value in plain.items()}
-    for name in keys:
-        if name not in known:
-            words = f"is not a key{near(name, known)}: the keys are {', '.join(known)}."
-            raise SettingsError(f"{short(name)} {words}")
-    return keys
+    values = {name.replace("-", "_"): value for name, value in plain.items()}
+    for name in values:
+        what = f"{short(name)} is not a key{near(name, keys)}: the keys are {', '.join(keys)}."
+        check(name in keys, what)
+    return values
 
 
 def _listed(value: Any) -> list[Any]:

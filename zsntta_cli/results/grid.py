@@ -64,9 +64,9 @@ class Grid:
             check(method in methods, what)
         for of, axes in {"": self.axes, **self.own}.items():
             chosen = [of] if of else list(methods)
-            known = set().union(*map(declared, chosen))
+            settings = set().union(*map(declared, chosen))
             for name in axes:
-                if axes[name] and name not in known:
+                if axes[name] and name not in settings:
                     raise SettingsError(f"{no_setting(name.replace('_', '-'), chosen)}.")
         runs = list(dict.fromkeys(self._runs_of(root, list(methods))))
         for run in runs:
@@ -83,9 +83,9 @@ class Grid:
         groups: dict[str, list[str]] = {}
         for method, reason in self._left_out(root).items():
             groups.setdefault(reason, []).append(method)
-        said = [f"{first_of(names, _SHOWN)} ({reason})" for reason, names in groups.items()]
+        left_out = [f"{first_of(names, _SHOWN)} ({reason})" for reason, names in groups.items()]
         count = len(METHODS) + 1 - sum(map(len, groups.values()))
-        return [f"note: all means {count} methods; left out: {'; '.join(said)}"]
+        return [f"note: all means {count} methods; left out: {'; '.join(left_out)}"]
 
     def _left_out(self, root: Path) -> dict[str, str]:
         """Why `all` leaves methods out, by method: what they need and zs-clip does not."""
@@ -95,10 +95,10 @@ class Grid:
             if METHODS[name].live:
                 reasons[name] = "live, they encode images"
             elif can_run:
-                found = foreseen.look(self._runs_of(root, [name])[0])
-                if isinstance(found, ZsnttaError):
-                    lacks = str(found).partition(" (cached")[0].partition(":")[0]
-                    reasons[name] = lacks.removeprefix(f"{name} ")
+                lack = foreseen.look(self._runs_of(root, [name])[0])
+                if isinstance(lack, ZsnttaError):
+                    reason = str(lack).partition(" (cached")[0].partition(":")[0]
+                    reasons[name] = reason.removeprefix(f"{name} ")
         return reasons
 
     def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:
@@ -108,8 +108,8 @@ class Grid:
         for id_set in self.id_sets or ["shapes" if is_tiny(folder) else "cifar10"]:
             prompts = [*map(cached_prompt, self.prompts or [datasets.default_prompt(id_set)])]
             for ood_set, method in itertools.product(self._ood_sets(root, folder, id_set), methods):
-                own, known = self.own.get(method, {}), declared(method)
-                axes = {n: v for n, v in {**self.axes, **own}.items() if v and n in known}
+                wanted, settings = {**self.axes, **self.own.get(method, {})}, declared(method)
+                axes = {name: v for name, v in wanted.items() if v and name in settings}
                 for preset, prompt, *values in itertools.product(
                     self.presets or ["paper"], prompts, *axes.values()
                 ):
@@ -126,9 +126,9 @@ class Grid:
             names = set_names(root, folder)
             return [name for name in names if SetName.parse(name).base != base] or [None]
         if self.ood_sets:
-            others = [name for name in self.ood_sets if name != id_set]
-            check(bool(others), f"'{id_set}' cannot be its own OOD set: add --ood NAME")
-            return others
+            ood_sets = [name for name in self.ood_sets if name != id_set]
+            check(bool(ood_sets), f"'{id_set}' cannot be its own OOD set: add --ood NAME")
+            return ood_sets
         partners = datasets.partners(id_set) or ((half,) if (half := ood_of(id_set)) else ())
         cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]

@@ -72,13 +72,13 @@ class Runner:
         check(self.jobs is None or self.jobs > 0, f"jobs is {self.jobs}, must be 1 or more.")
 
     def run(
-        self, runs: Sequence[RunSettings], found: dict[RunSettings, Record] | None = None
+        self, runs: Sequence[RunSettings], records: dict[RunSettings, Record] | None = None
     ) -> list[Record]:
         """The records of all runs, in order; the first error ends all, as in `outcomes`.
 
-        `found` gets each record as it comes, so that some can be shown after Ctrl-C.
+        `records` gets each as it comes, so that some can be shown after Ctrl-C.
         """
-        records = {} if found is None else found
+        records = {} if records is None else records
         for run, result in self.outcomes(runs):
             assert isinstance(result, Record)
             records[run] = result
@@ -121,15 +121,15 @@ class Runner:
             yield from kept.items()
         if not (todo := [run for run in dict.fromkeys(runs) if run not in kept]):
             return
-        made, done = self._made(todo), 0
+        results, done = self._made(todo), 0
         with (
             keeper(self.keeping, self.reporter.note) as keep,
-            contextlib.closing(made),
+            contextlib.closing(results),
             self.reporter.waiting(
                 lambda: f"{done:,} of {len(todo):,} runs done", lambda: done / len(todo)
             ),
         ):
-            for run, result in made:
+            for run, result in results:
                 if isinstance(result, Record):
                     keep(result)
                     yield run, result
@@ -175,8 +175,8 @@ class Runner:
 
         The last part tells calls apart: what was read for one may have changed for the next.
         """
-        there = replace(self, live=live, reporter=Reporter())
-        return pickle.dumps((LoadedScripts(), there, Path.cwd(), os.getpid(), os.urandom(8)))
+        runner = replace(self, live=live, reporter=Reporter())
+        return pickle.dumps((LoadedScripts(), runner, Path.cwd(), os.getpid(), os.urandom(8)))
 
     def _by_processes(self, runs: Sequence[RunSettings]) -> Made:
         """The runs of processes of this machine, each of which takes some tenths of a second's.
@@ -222,10 +222,10 @@ class Runner:
                     if runs and runs is images and self.live:
                         settings, needs = _live_place(self.live)
                     task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
-                    packed, left = self._packed(settings), list(runs)
-                    while left or tasks:
-                        while left and len(tasks) < (self.jobs or _MOST_TASKS):
-                            run = left.pop(0)
+                    packed, waiting = self._packed(settings), list(runs)
+                    while waiting or tasks:
+                        while waiting and len(tasks) < (self.jobs or _MOST_TASKS):
+                            run = waiting.pop(0)
                             tasks[task.remote(packed, pickle.dumps(run))] = run
                         [done], _ = ray.wait(list(tasks))
                         run = tasks.pop(done)
@@ -247,8 +247,8 @@ class Runner:
                             times = f"{1 + _RETRIES} times as a worker died ({last_line(error)})"
                             yield run, ZsnttaError(f"the Ray cluster lost the run {times}.")
             finally:
-                for waiting in tasks:  # of a cluster that goes on without this process
-                    ray.cancel(waiting, force=True)
+                for task in tasks:  # of a cluster that goes on without this process
+                    ray.cancel(task, force=True)
 
 
 def _name(run: RunSettings) -> str:

@@ -16,9 +16,9 @@ def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
     Runs of a user's own method with an earlier version of its script are left out, too.
     """
-    counting = [one for one in records if one.revision == revision(one.settings.method)]
-    left = counted(len(records) - len(counting), "run")
-    reason = f"{left} by another version or with other code of the method: run it again"
+    counting = [r for r in records if r.revision == revision(r.settings.method)]
+    runs = counted(len(records) - len(counting), "run")
+    reason = f"{runs} by another version or with other code of the method: run it again"
     return counting, [reason] * (len(counting) < len(records))
 
 
@@ -53,8 +53,10 @@ def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
         present = {*values} - {None}
         if present.isdisjoint(wanted):
             in_order = sorted(present, key=lambda value: (isinstance(value, str), value))
-            there, asked = ", ".join(map(str, in_order)) or "none", ", ".join(map(str, wanted))
-            raise SettingsError(f"no matching kept run has {name} {asked}: found {there}.")
+            choices, asked = ", ".join(map(str, in_order)), ", ".join(map(str, wanted))
+            raise SettingsError(
+                f"no matching kept run has {name} {asked}: found {choices or 'none'}."
+            )
         fits = {*wanted, None} if name == "ood" else {*wanted}
         fitting = [run for run, value in zip(fitting, values, strict=True) if value in fits]
     return fitting

@@ -102,16 +102,16 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
         if keys is not None:
             query += " AND key IN (SELECT value FROM json_each(?))"
             values.append(json.dumps(list(keys)))
-        found = {}
+        records = {}
         with self._worded_errors():
             for key, sums, *texts in self._connection.execute(f"{query} ORDER BY rowid", values):
                 # A row that is damaged, another version's or an unknown method's gives none.
                 with contextlib.suppress(Exception):
                     if sums.split()[: len(texts)] == [*map(_sum, texts)]:
-                        plain, *own_curves = map(json.loads, texts)
-                        plain["curves"] = own_curves[0] if own_curves else {}
-                        found[key] = Record.of(plain)
-        return found
+                        plain, *of_run = map(json.loads, texts)
+                        plain["curves"] = of_run[0] if of_run else {}
+                        records[key] = Record.of(plain)
+        return records
 
     @contextlib.contextmanager
     def _worded_errors(self) -> Iterator[None]:
@@ -211,9 +211,9 @@ def kept_before(
         if isinstance(digests, dict) and revised is not None:  # else it could not be found again
             by_key[run_key(run, digests, revised)] = run
     with RecordStore(path) as store:
-        found = store.find(by_key)
+        records = store.find(by_key)
     kept = {}
-    for key, record in found.items():
+    for key, record in records.items():
         run = by_key[key]
         lacks = keeping.gradients and METHODS[run.method].live and "gradients" not in record.curves
         # A default that has changed since is in no key.
@@ -233,11 +233,12 @@ def keeper(keeping: Keeping, tell: Callable[[str], None]) -> Iterator[Callable[[
         StoreError: the named store cannot be opened.
     """
     with contextlib.ExitStack() as stack:
-        path, told, stores = keeping.path, list[str](), list[RecordStore]()
+        path, stores, is_told = keeping.path, list[RecordStore](), False
         if path and keeping.required and not why_no_locks(path.parent):
             stores.append(stack.enter_context(RecordStore(path, create=True)))
 
         def keep(record: Record) -> None:
+            nonlocal is_told
             if path is None or not record.revision or record.unfinished:
                 return
             try:
@@ -245,8 +246,8 @@ def keeper(keeping: Keeping, tell: Callable[[str], None]) -> Iterator[Callable[[
                     stores.append(stack.enter_context(RecordStore(path, create=True)))
                 stores[0].add([record])
             except StoreError as error:  # the result is worth more than its place
-                if not told:
-                    told.append(f"note: results are not kept: {error}")
-                    tell(told[0])
+                if not is_told:
+                    tell(f"note: results are not kept: {error}")
+                is_told = True
 
         yield keep

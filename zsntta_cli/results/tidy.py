@@ -78,8 +78,8 @@ def _row(records: Sequence[Record], **values: Any) -> TidyRow:
         "source": "measured",
         **values,
     }
-    found = ((name, facts.get(name)) for name in columns())
-    return {name: None if value != value else value for name, value in found}
+    values = {name: facts.get(name) for name in columns()}
+    return {name: None if value != value else value for name, value in values.items()}
 
 
 def _common(values: Iterable[Any]) -> Any:

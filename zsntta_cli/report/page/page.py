@@ -58,11 +58,11 @@ def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = N
     if not current_runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
     tables = frame.tables(chosen(current_runs, filters) if filters else current_runs)
-    shown = [usual(table) for table in tables]
+    usual_tables = [usual(table) for table in tables]
     rows = [row for table in tables for row in table.rows]
     records = [record for row in rows for record in row.records]
     sections = {
-        "In short": list(_in_short(shown)), "Results": list(_results(tables, shown)),
+        "In short": list(_in_short(usual_tables)), "Results": list(_results(tables, usual_tables)),
         "How it was made": list(_made(tables, records)),
     }  # fmt: skip
     html = document(
@@ -80,8 +80,7 @@ def _about(records: Sequence[Record], left_out: Sequence[str]) -> list[str]:
         line += f" {what}: {', '.join(dict.fromkeys(getattr(run, name) for run in runs))}."
     lines = [line]
     if stopped := sum(record.unfinished > 0 for record in records):
-        many = counted(stopped, "run")
-        lines.append(f"Stopped early: {many}. Stopped runs enter no mean.")
+        lines.append(f"Stopped early: {counted(stopped, 'run')}. Stopped runs enter no mean.")
     return lines + [f"Left out: {reason}." for reason in left_out]
 
 
@@ -107,8 +106,8 @@ def _firsts(table: ResultTable) -> Iterator[list[str]]:
     column = AVERAGE if len(table.columns) > 1 else table.columns[0]
     for rows in table.contests():
         values = compared(table, rows, column, METRICS["acc_h"]) if rows[0].ratio else []
-        rivals = [one for one in values if not one[0].advantage and one[1].is_whole]
-        rivals.sort(key=lambda one: -one[1].mean)
+        rivals = [rival for rival in values if not rival[0].advantage and rival[1].is_whole]
+        rivals.sort(key=lambda rival: -rival[1].mean)
         best = [row.method for row, _, text in rivals if isinstance(text, Best)]
         if not best or len(best) == len(rivals):
             continue
@@ -123,17 +122,17 @@ def _firsts(table: ResultTable) -> Iterator[list[str]]:
         ]  # fmt: skip
 
 
-def _results(tables: Sequence[ResultTable], shown: Sequence[ResultTable]) -> Iterator[Part]:
-    """For each ID set and encoder its table, a figure and, folded, what else there is.
+def _results(tables: Sequence[ResultTable], usual_tables: Sequence[ResultTable]) -> Iterator[Part]:
+    """For each ID set and encoder its table, a figure and, collapsed, what else there is.
 
     The average of a table, beside the methods, is seen before the table is scrolled.
     """
     yield Part(ACCURACIES)
     accuracies, detection = (View(name, is_average_first=True) for name in ("accuracy", "ood"))
-    for whole, table in zip(tables, shown, strict=True):
+    for whole, table in zip(tables, usual_tables, strict=True):
         decided = replace(table, rows=[row for row in table.rows if row.decides])
         noisy = replace(table, rows=[row for row in table.rows if row.ratio])
-        others = replace(whole, rows=[row for row in whole.rows if row not in table.rows])
+        unusual = replace(whole, rows=[row for row in whole.rows if row not in table.rows])
         if decided.rows:
             yield Part(sheet=table_sheet(decided, accuracies))
             yield from _figure(decided)
@@ -141,9 +140,9 @@ def _results(tables: Sequence[ResultTable], shown: Sequence[ResultTable]) -> Ite
             yield Part("How the scores rank ID and OOD samples", table_sheet(noisy, detection))
         if (by_class := classes_sheet(table)).rows:
             yield Part(by_class.title, by_class)
-        if others.rows:
-            said = f"Other settings of the same methods: {counted(len(others.rows), 'row')}"
-            yield Part(said, table_sheet(others, accuracies))
+        if unusual.rows:
+            title = f"Other settings of the same methods: {counted(len(unusual.rows), 'row')}"
+            yield Part(title, table_sheet(unusual, accuracies))
 
 
 def _figure(table: ResultTable) -> Iterator[Part]:
@@ -188,11 +187,13 @@ def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[
         "Features that the runs used; text/SET: class text, logit scale, normalisation",
         ("Features", "Encoder", "SHA-256", "Runs"),
     )  # fmt: skip
-    made = Sheet("Versions and devices", ("Made by", "Device", "Revision", "First", "Last", "Runs"))
+    versions = Sheet(
+        "Versions and devices", ("Made by", "Device", "Revision", "First", "Last", "Runs")
+    )
     for key in sorted(
         features, key=lambda key: (frame.set_place(key[0].removeprefix("text/")), key)
     ):
         read.rows.append([*key, str(features[key])])
     for key, on in sorted(days.items()):
-        made.rows.append([*key, min(on), max(on), str(len(on))])
-    yield from (Part(sheet.title, sheet) for sheet in (read, made) if sheet.rows)
+        versions.rows.append([*key, min(on), max(on), str(len(on))])
+    yield from (Part(sheet.title, sheet) for sheet in (read, versions) if sheet.rows)

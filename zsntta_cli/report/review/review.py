@@ -69,8 +69,8 @@ def write_review(
     files = {i: file for i, file in enumerate(addresses) if file is not None}
     places = pictured([row for _, row in judged], EMBEDDED, files)
     drawn = pictures([judged[i][0] for i in places])
-    shown = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
-    write_whole(path, review([row for _, row in pairs], classes, facts, shown, files).encode())
+    by_place = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
+    write_whole(path, review([row for _, row in pairs], classes, facts, by_place, files).encode())
 
 
 def review(
@@ -159,8 +159,8 @@ def _data(
     numbers: dict[str, Any] = {name: i for i, name in enumerate(classes)}
     names, places, notes, tops = {row["class"] for row in rows}, {}, {}, []
     for i, row in enumerate(rows):
-        if (shown := printable(row["source"])) != row["source"]:
-            places[i] = shown
+        if (place := printable(row["source"])) != row["source"]:
+            places[i] = place
         if row["note"]:
             notes[i] = printable(row["note"])
         names |= {top["class"] for top in row["top"]}
