@@ -37,7 +37,7 @@ def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
     assert [row["source"] for row in rows] == [one.source for one in photos]
     for row in rows:
         jsonschema.validate(json.loads(json.dumps(row)), SCHEMA)
-        assert list(row) == list(FIELDS)
+        assert list(row) == list(FIELDS) == SCHEMA["required"] == list(SCHEMA["properties"])
         if row["error"] is None:
             is_flagged = row["answer"] in ("noise", "unsure")
             assert is_flagged == (row["score"] > row["threshold"]) == (row["margin"] > 0)

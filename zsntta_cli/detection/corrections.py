@@ -71,18 +71,15 @@ def read_corrections(path: Path) -> list[Correction]:
 
 
 def _said(row: Any) -> Correction | None:
-    """What a row says of its image; None where a person gave no answer.
-
-    Raises:
-        ValueError: it is no correction.
-    """
+    """What a row says of its image, or ValueError; None where a person gave no answer."""
     if not isinstance(row, dict):
         raise ValueError("it is not a JSON object")
     cells = {k.strip().lower(): "" if v is None else str(v).strip() for k, v in row.items()}
     name, is_answered = cells.get("class", ""), True
     if _TRUTH in cells:
-        is_answered, noise = bool(cells[_TRUTH]), cells[_TRUTH].lower() == NOISE
-        name = "" if cells[_TRUTH].lower() in (NOISE, CLEAN) else cells[_TRUTH]
+        answer = cells[_TRUTH]
+        is_answered, noise = bool(answer), answer.lower() == NOISE
+        name = "" if answer.lower() in (NOISE, CLEAN) else answer
     elif "judged" in cells:  # the page's list
         is_answered, noise = cells["judged"].lower() == "true", cells.get("answer") == NOISE
         name = "" if noise else name

@@ -22,7 +22,7 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.match import BestClass
 from zsntta_cli.methods.method import Method
 from zsntta_cli.methods.scores import CLIP_NORM
-from zsntta_cli.settings import MATCH
+from zsntta_cli.settings import MATCH, StreamSettings
 from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
@@ -91,7 +91,7 @@ class Detector:
         named = counted(len(self.names), "name")
         check(len(self.names) == classes, f"{named} for {classes:,} rows of text features.")
         self.method, self.normalized, self.is_level_known = method, normalized, bool(is_level_known)
-        self.seed, self.seen = inputs.checked_seed(seed), 0
+        self.seed, self.seen = StreamSettings(seed=seed).seed, 0
         self._judge: Method = METHODS[method](self._stream(self.text[:0]), self._options, threshold)
         _blas.cache_clear()  # a method may have brought another, as SciPy's
         if threshold.score == MATCH or classes == 1:  # of one class 1 - MCM is always 0
@@ -145,8 +145,7 @@ class Detector:
         rows, parts = self._checked(features), list[Verdicts]()
         with _working():
             while len(rows) or not parts:
-                # The rule of answers is fitted anew at fixed numbers of images, whatever the
-                # pieces.
+                # The rule of answers is fitted anew at fixed numbers of images, in any pieces.
                 step = _STEP if self.seen < learning.RECENT else learning.RECENT
                 count = step - self.seen % step if self._labels else len(rows)
                 new, rows = rows[:count], rows[count:]
@@ -189,20 +188,21 @@ class Detector:
         """
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
         wanted = parsed_flag(flag)
-        rows, seed = self._checked(features), inputs.checked_seed(seed)
+        rows = self._checked(features)
+        random = np.random.Generator(np.random.PCG64(StreamSettings(seed=seed).seed))
         with _working():
             data, judge = self._stream(rows), copy.deepcopy(self._judge)
-            random = np.random.Generator(np.random.PCG64(seed))
-            for _ in range(passes or passes_for(len(rows))):
-                order = random.permutation(len(rows))
+            count = passes or passes_for(len(rows))
+            orders = [random.permutation(len(rows)) for _ in range(count)]
+            for order in orders:
                 decisions = judge.push(data.part(order))
-            verdicts = Verdicts.of(data, decisions.part(np.argsort(order)), self.names)
+            verdicts = Verdicts.of(data, decisions.part(np.argsort(orders[-1])), self.names)
             if self._labels:
                 rule = self._fitted(self._labels, judge, rows, verdicts.margin)
                 verdicts = self._by_rule(rule, verdicts, rows)
             if learn:
                 self._judge = judge
-                self._see(rows[np.random.Generator(np.random.PCG64(seed)).permutation(len(rows))])
+                self._see(rows[orders[0]])
                 self._fit()
         return verdicts.with_flag(wanted)
 

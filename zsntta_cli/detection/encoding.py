@@ -173,17 +173,9 @@ class Encoding:
         for photo in by_content:
             if photo.content in kept:
                 row, photo.note = kept[photo.content]
-                photo.error = wrong_with(row)
-                photo.features = None if photo.error else row
+                photo.take(row)
             elif photo.content in failures:
                 photo.error = failures[photo.content].words
-
-
-def wrong_with(features: NDArray[np.floating]) -> str:
-    """Why an image's features (D,) cannot be judged, or "" if they can."""
-    if not np.isfinite(features).all():
-        return "its features are not finite"
-    return "its features have the same value in all dimensions" if not np.ptp(features) else ""
 
 
 def _read(photo: Photo, contents: Set[bytes], use: Callable[[Image.Image], Made]) -> Made | None:

@@ -91,14 +91,6 @@ def checked_generic(generic: Any, dim: int) -> Rows:
     return rows[0]
 
 
-def checked_seed(seed: Any) -> int:
-    """A seed."""
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    wrong = f"seed is {short(repr(seed))}, must be a whole number, 0 or more."
-    check(whole and 0 <= seed < 2**62, wrong)
-    return int(seed)
-
-
 def checked_rows(what: str, values: Any) -> Rows:
     """Features (N, D), or one (D,), of finite numbers; tensors are taken without torch.
 

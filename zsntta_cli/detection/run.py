@@ -20,7 +20,7 @@ from zsntta_cli.datasets import default_prompt
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.corrections import Corrected
 from zsntta_cli.detection.detector import Detector, facts_of
-from zsntta_cli.detection.encoding import Encoding, wrong_with
+from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.inputs import checked_settings
 from zsntta_cli.detection.names import names_of, notes_on
 from zsntta_cli.detection.sources import PIPE, Photo, check_sources, photos_of
@@ -125,8 +125,7 @@ class DetectRun:
             names = store.read_sample_ids(self.cached.path)
             photos = [Photo(name, _not_here) for name in names]
             for photo, row in zip(photos, self.cached.image_features, strict=True):
-                photo.error = wrong_with(row)
-                photo.features = None if photo.error else row
+                photo.take(row)
             yield photos
             return
         for photos in photos_of(self.request.sources, self.left_out, self.request.all_folders):
@@ -137,8 +136,8 @@ class DetectRun:
                 yield part
         if again := self.left_out.again:
             self.encoding.reporter.note(
-                f"note: {counted(again, 'image')} given again, by folder, name or link: an image "
-                f"is judged once."
+                f"note: {counted(again, 'image')} given more than once, by folder, name or link: "
+                f"judged only once."
             )
 
 

@@ -72,6 +72,15 @@ class Photo:
         times = f"{at.st_mtime_ns} {at.st_ctime_ns}"
         return os.fsencode(f"{place}\0{self.member}\0{at.st_size} {times}")
 
+    def take(self, features: NDArray[np.floating]) -> None:
+        """Take its features (D,), unless they cannot be judged."""
+        if not np.isfinite(features).all():
+            self.error = "its features are not finite"
+        elif not np.ptp(features):
+            self.error = "its features have the same value in all dimensions"
+        else:
+            self.features = features
+
 
 def check_sources(sources: Sequence[str]) -> None:
     """Check the named sources before anything is loaded.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Method
-from zsntta_cli.methods.base import Decisions, MoreText, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.match import Match
 from zsntta_cli.methods.method import fault
 from zsntta_cli.methods.scores import unit, zero_shot
@@ -24,7 +24,7 @@ from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.simulator import decide_from_cache
 
 HELD, FAILED, NOT_RUN = "held", "FAILED", "not run"
-Outcome = tuple[str, str]  # one of these, and on what, or which item first differed
+Outcome = tuple[str, str]  # one of these, and its evidence
 
 _SCALE = 20.0  # of logits
 _DIM, _CLASSES, _CLUSTERS, _WORDS = 32, 10, 4, 300
@@ -85,19 +85,19 @@ def the_future(run: RunSettings) -> Outcome:
     if METHODS[run.method].offline:
         return NOT_RUN, "it is declared offline: it sees the whole stream before it decides"
     items, together, slight = _drawn(run), run.options.at_once, 0
-    whole, total, warm_up = _decide(run, items), len(items), run.options.warm_up
+    whole, total = _decide(run, items), len(items)
     # After the first item, after the warm-up, between, before the last item.
-    places = {1, warm_up + 37, total // 3, total // 2, total * 2 // 3, total - 1}
+    places = {1, run.options.warm_up + 37, total // 3, total // 2, total * 2 // 3, total - 1}
     cuts = [cut for cut in sorted(places) if together <= cut < total]
     for cut in cuts:
-        others = {
+        futures = {
             "resemble no class": _with_another_future(items, cut, like_classes=False),
             "resemble the classes": _with_another_future(items, cut, like_classes=True),
             "are missing": items.part(slice(cut)),
         }
         decided = slice(cut // together * together)
-        for how, other in others.items():
-            before, after = whole.part(decided), _decide(run, other).part(decided)
+        for how, stream in futures.items():
+            before, after = whole.part(decided), _decide(run, stream).part(decided)
             if changed := _difference(before, after):
                 return FAILED, f"if the items from {cut:,} on {how}: {changed}"
             slight += bool(_difference(before, after, share=0))
@@ -152,12 +152,12 @@ def _drawn(run: RunSettings) -> StreamData:
     centres[injected] = 3
     features = (centres + 1.5 * rng.normal(size=centres.shape)).astype(np.float32)
     no_text, words = unit(_directions(rng, _CLASSES) - text), _directions(rng, _WORDS)
-    more = {
-        WORDS: MoreText(more_text=words, more_sizes=(_WORDS,)),
-        NO_TEXT: MoreText(more_text=no_text),
-    }
-    scored = StreamData.scored(features, text, _SCALE, injected, seed=run.stream.seed)
-    return scored.beside(more.get(METHODS[run.method].needs, MoreText()))
+    needs = METHODS[run.method].needs
+    more_text, sizes = {WORDS: (words, (_WORDS,)), NO_TEXT: (no_text, ())}.get(needs, (None, ()))
+    return StreamData.scored(
+        features, text, _SCALE, injected, seed=run.stream.seed, more_text=more_text,
+        more_sizes=sizes,
+    )  # fmt: skip
 
 
 def _scored(items: StreamData) -> StreamData:
@@ -189,8 +189,8 @@ def _directions(rng: np.random.Generator, count: int) -> Array:
 
 
 def _difference(
-    one: Decisions,
-    other: Decisions,
+    first: Decisions,
+    second: Decisions,
     share: float = _ROUNDED,
     rtol: float = 1e-4,
     atol: float = 1e-5,
@@ -199,16 +199,16 @@ def _difference(
 
     Scores are equal but for their last bits, and up to a `share` of the items because of them.
     """
-    differs = ~np.isclose(one.id_score, other.id_score, rtol, atol, equal_nan=True)
-    differs |= one.class_index != other.class_index
-    if one.is_noise is not None and other.is_noise is not None:
-        differs |= one.is_noise != other.is_noise
+    differs = ~np.isclose(first.id_score, second.id_score, rtol, atol, equal_nan=True)
+    differs |= first.class_index != second.class_index
+    if first.is_noise is not None and second.is_noise is not None:
+        differs |= first.is_noise != second.is_noise
     if differs.mean() <= share:
         return ""
     item = int(np.flatnonzero(differs)[0])
     changes = []
     for name in ("class_index", "is_noise", "id_score"):
-        before, after = getattr(one, name), getattr(other, name)
-        if before is not None and before[item] != after[item]:
-            changes.append(f"{name} {before[item]} became {after[item]}")
+        here, there = getattr(first, name), getattr(second, name)
+        if here is not None and here[item] != there[item]:
+            changes.append(f"{name} {here[item]} became {there[item]}")
     return f"item {item:,}: {', '.join(changes)}; {counted(int(differs.sum()), 'item')} in all"

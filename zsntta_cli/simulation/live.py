@@ -82,9 +82,9 @@ class LiveSession:
     ) -> Made:
         """Decisions on all items, or on those before a Ctrl-C, with further columns of these.
 
-        `analyse`: record the gradients of clean and noisy samples, too. `tuned`: the answers of TPT
-        that are known, to which new ones are added. Its seconds are without loading the encoder and
-        finding the images.
+        `analyse`: record the gradients of clean and noisy samples, too. `tuned`: the kept answers
+        of TPT, to which new ones are added. Loading the encoder and finding the images take no part
+        in its seconds.
 
         Raises:
             StoreError, DatasetError: features were not made here, or images are missing.
@@ -129,11 +129,7 @@ class LiveSession:
         return Made(decisions, seconds, columns, device, peak, {"torch": torch.__version__})
 
     def _encoder_of(self, sources: Sources) -> Encoder:
-        """The encoder that made the features of a stream.
-
-        Raises:
-            StoreError: they were not made here, or the encoder has changed since.
-        """
+        """The encoder that made the features of a stream, unless it has changed since."""
         for file in sources.files.values():
             if "imported" in file.source:
                 raise StoreError(
@@ -156,8 +152,8 @@ class LiveSession:
 def _stream_images(stream: Stream, sets: Mapping[int, ImageSet]) -> tuple[ImageSet, list[int]]:
     """The images of a stream as one set, whose image t is item t, and the seeds of their views.
 
-    The set has no labels, and its names and ids tell nothing of the sets (by kind) that the images
-    are from. A seed (T,) goes by the name of the set and of the image.
+    The set has no labels, and its names do not tell which set an image is from. A seed (T,) depends
+    on the names of the image and its set.
     """
     places = [(sets[k], row) for k, row in zip(stream.kind, stream.row.tolist(), strict=True)]
 
@@ -176,11 +172,7 @@ def _stream_images(stream: Stream, sets: Mapping[int, ImageSet]) -> tuple[ImageS
 
 
 def _images_of(features: Features, settings: LiveSettings, image_size: int) -> ImageSet:
-    """The images behind features, in the order of the features.
-
-    Raises:
-        DatasetError: the images cannot be found, or are not those of the features.
-    """
+    """The images behind features, in the order of the features."""
     source = features.source
     if features.kind == NOISE_POOL:
         count = source.get("images") or len(features)

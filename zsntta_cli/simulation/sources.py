@@ -189,11 +189,7 @@ class Library:
         return _joined(tuple(starmap(self._texts, words)), names), words
 
     def _texts(self, file: Features, prompt: str) -> Texts:
-        """The texts of a set's class names, or of a word list, under a prompt.
-
-        Raises:
-            StoreError: there are none.
-        """
+        """Where a file has texts under a prompt, or StoreError if it has none."""
         if prompt not in file.texts:
             limit, folder = file.source.get("limit"), file.path.parent.name
             raise missing_text(prompt, file.name, tuple(file.texts), limit, folder, self.root)
@@ -324,12 +320,7 @@ def list_path(folder: Path, id_set: str, ood_set: str, ratio: Ratio) -> Path:
 
 
 def _read_list(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> ListedItems:
-    """Read the list for a pair: images by their sample ids, or by their numbers from 0.
-
-    Raises:
-        SettingsError: there is no list for the pair.
-        StoreError: the list is not text, or names no image of the set.
-    """
+    """Read the list for a pair: images by their sample ids, or by their numbers from 0."""
     path = list_path(folder, id_set, ood.name, ratio)
     try:
         content = read_input(path, _LONGEST_LIST)
