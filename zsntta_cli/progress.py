@@ -56,8 +56,8 @@ def console(stderr: bool = False, plain: bool = False) -> "Console":
 
 def columns() -> int:
     """The width that the environment variable COLUMNS sets, or 0."""
-    said = os.environ.get("COLUMNS", "")
-    return int(said) if said.isascii() and said.isdigit() else 0
+    text = os.environ.get("COLUMNS", "")
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 class Reporter:
@@ -102,9 +102,9 @@ class ConsoleReporter(Reporter):
             self._tracking = True
             if self._status:
                 self._status.stop()
-        shown = self._bar if self._console.is_terminal else self._lines
+        tracking = self._bar if self._console.is_terminal else self._lines
         try:
-            with shown(name, total, unit) as advance:
+            with tracking(name, total, unit) as advance:
                 yield advance
         finally:
             self._tracking = False
@@ -120,8 +120,8 @@ class ConsoleReporter(Reporter):
             wait = _SECONDS_TO_A_WORD
             while not ended.wait(wait):
                 seconds, done = time.monotonic() - started, share() if share else 0
-                left = f", about {time_text(seconds / done - seconds)} left" if done else ""
-                text = f"{doing()}, {time_text(seconds)} so far{left}"
+                rest = f", about {time_text(seconds / done - seconds)} left" if done else ""
+                text = f"{doing()}, {time_text(seconds)} so far{rest}"
                 wait = _SECONDS_A_CHANGE if self._console.is_terminal else _SECONDS_A_LINE
                 with self._lock:
                     if self._console.is_terminal and not self._tracking:
@@ -172,19 +172,19 @@ class ConsoleReporter(Reporter):
         from rich import progress
 
         width = max(4, min(40, self._console.width - 72))  # the other columns take 72
-        shown = progress.Progress(
+        bar = progress.Progress(
             progress.TextColumn("{task.description}"), progress.BarColumn(width),
             progress.MofNCompleteColumn(), progress.TextColumn("{task.fields[rate]}"),
             progress.TimeRemainingColumn(), progress.TextColumn("{task.fields[status]}"),
             console=self._console, transient=True,
         )  # fmt: skip
-        with shown:
-            task = shown.add_task(name, total=total, rate="", status="")
+        with bar:
+            task = bar.add_task(name, total=total, rate="", status="")
 
             def advance(images: int, status: str = "") -> None:
-                shown.advance(task, images)
-                speed = shown.tasks[0].speed
+                bar.advance(task, images)
+                speed = bar.tasks[0].speed
                 rate = f"{speed:,.0f}{'' if status else f' {unit}'}/s" if speed else ""
-                shown.update(task, rate=rate, status=status)
+                bar.update(task, rate=rate, status=status)
 
             yield advance

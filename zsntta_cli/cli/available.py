@@ -201,7 +201,7 @@ def list_methods(listed: TableOutput) -> None:
 
 @command(methods, "show")
 def show_method(
-    name: str = argument(..., "Method, such as adand or oodd+tda."), *, shown: TableOutput
+    name: str = argument(..., "Method, such as adand or oodd+tda."), *, output: TableOutput
 ) -> None:
     """Show a method and its settings.
 
@@ -215,14 +215,14 @@ def show_method(
     name = in_known_case(name)
     check_method(name)
     rows = [{"method": name, **row} for row in setting_rows(name)] or [{"method": name}]
-    shown.put(method_sheets(name), rows)
+    output.put(method_sheets(name), rows)
 
 
 @command(methods)
 def check(
     target: str = argument(..., "Method, script that registers methods, or SCRIPT.py:NAME."),
     *,
-    shown: TableOutput,
+    output: TableOutput,
 ) -> None:
     """Check on synthetic features that a method is honest.
 
@@ -238,7 +238,7 @@ def check(
 
     results = {name: check_method(name) for name in _methods_of(target)}
     rows = [{"method": name, **vars(result)} for name, of in results.items() for result in of]
-    shown.put([check_sheet(name, of_method) for name, of_method in results.items()], rows)
+    output.put([check_sheet(name, of_method) for name, of_method in results.items()], rows)
     if any(row["outcome"] == FAILED for row in rows):
         raise typer.Exit(1)
 

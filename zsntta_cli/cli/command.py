@@ -67,17 +67,14 @@ def command(
         def call(**typed: Any) -> None:
             try:
                 _check_outputs(typed)
-                given = dict[str, Any]()
-                for parameter, (kind, options) in groups.items():
-                    values = {}
-                    for option in options:
-                        if typed[option] is not None or kind is not dict:
-                            values[option] = typed[option]
-                    if kind is dict:
-                        given |= values
+                arguments = dict[str, Any]()
+                for parameter, (group, options) in groups.items():
+                    values = {name: typed[name] for name in options}
+                    if group is dict:
+                        arguments |= {name: v for name, v in values.items() if v is not None}
                     else:
-                        given[parameter] = kind(**values) if kind else values[parameter]
-                function(**given)
+                        arguments[parameter] = group(**values) if group else values[parameter]
+                function(**arguments)
             except KeyboardInterrupt as error:
                 kept = ": finished work is kept; run the same command to resume"
                 _end(f"interrupted{kept * (function.__name__ in _RESUMABLE)}.", 130, error)
@@ -86,17 +83,15 @@ def command(
                     raise
                 line = f"{first_line(error)}."
                 if isinstance(error, ZsnttaError):
-                    own = typed["ctx"].params if "ctx" in typed else {}
-                    line = completed(str(error), {**typed, **own})
+                    of_function = typed["ctx"].params if "ctx" in typed else {}
+                    line = completed(str(error), {**typed, **of_function})
                 elif isinstance(error, MemoryError):
                     line = "there is not enough memory."
                 _end(f"error: {line}", 2 if isinstance(error, SettingsError) else 1, error)
 
         call.__name__ = function.__name__
-        every = dict[str, inspect.Parameter]()
-        for _, options in groups.values():
-            every |= options
-        call.__signature__ = inspect.Signature([*every.values()])  # type: ignore[attr-defined]
+        parameters = {name: p for _, options in groups.values() for name, p in options.items()}
+        call.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
         lines = inspect.cleandoc(function.__doc__ or "")
         words = re.sub(r"(?<!\n)\n(?!\n)", " ", lines)  # a paragraph is one line
         app.command(name, help=words, rich_help_panel=panel, context_settings=HELP)(call)
@@ -165,7 +160,7 @@ def _other_option(name: str, ctx: Any, words: Mapping[str, Any]) -> str:
     return ""
 
 
-def completed(text: str, given: Mapping[str, Any]) -> str:
+def completed(text: str, typed: Mapping[str, Any]) -> str:
     """The text, with the user's own options added to the extractions that it proposes."""
     start = text.find("type zsntta ")
     if start < 0 or not _PROPOSED.search(text, start):
@@ -174,21 +169,21 @@ def completed(text: str, given: Mapping[str, Any]) -> str:
     from zsntta_cli.encoders.weights import misspelt
     from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 
-    if question := misspelt(given["model"]) if given.get("model") else "":
+    if question := misspelt(typed["model"]) if typed.get("model") else "":
         return text[:start] + question
-    folder, features = given.get("encoder"), Path(given.get("features_dir") or FEATURES)
-    named = {n: given[n] for n in ("model", "pretrained", "precision") if given.get(n)}
+    folder, features = typed.get("encoder"), Path(typed.get("features_dir") or FEATURES)
+    named = {n: typed[n] for n in ("model", "pretrained", "precision") if typed.get(n)}
     choice = encoder_of(folder, features) if isinstance(folder, str) else EncoderChoice(**named)
     if choice is None:
         lacks = text[:start].removesuffix("or ").rstrip(" ,:")
         return f"{lacks}: '{folder}' is not an encoder that can be loaded here"
-    own = [choice.options] if choice.options else []
+    options = [choice.options] if choice.options else []
     for name, usual in (("features_dir", FEATURES), ("data_root", DATA)):
-        if (path := Path(given.get(name) or usual)) != usual:
-            own.append(f"--{name.replace('_', '-')} {shlex.quote(str(path))}")
+        if (path := Path(typed.get(name) or usual)) != usual:
+            options.append(f"--{name.replace('_', '-')} {shlex.quote(str(path))}")
 
     def whole(match: re.Match[str]) -> str:
-        return " ".join([match[0], *(words for words in own if words.split()[0] not in match[0])])
+        return " ".join([match[0], *(o for o in options if o.split()[0] not in match[0])])
 
     return _PROPOSED.sub(whole, text)
 

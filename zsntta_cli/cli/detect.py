@@ -60,7 +60,7 @@ class DecisionOptions:
     """Options that say how images are judged."""
 
     method: str = _decision("cull", "Method that decides: zs-clip, adand or cull.")
-    own: Names = _decision(
+    assignments: Names = _decision(
         None, "Setting of the method, such as cull-low=2.", "--set", metavar="NAME=VALUE"
     )
     flag: str | None = _decision(
@@ -77,19 +77,19 @@ class DecisionOptions:
         Raises:
             SettingsError: a text is not NAME=VALUE, or names no setting of the method.
         """
-        if not self.own:
+        if not self.assignments:
             return {}
-        if plain := next((text for text in self.own if "=" not in text), ""):
+        if plain := next((text for text in self.assignments if "=" not in text), ""):
             raise SettingsError(
                 f"set is '{plain}', must be NAME=VALUE. For a cached set, type --cached {plain}."
             )
         from zsntta_cli.detection.inputs import check_method
 
         check_method(self.method)
-        of_all, own = single_settings(self.own)
-        if others := own.keys() - {self.method}:
-            raise SettingsError(f"--set names {others.pop()}, but the method is {self.method}.")
-        return {**of_all, **own.get(self.method, {})}
+        of_all, of_one = single_settings(self.assignments)
+        if foreign := of_one.keys() - {self.method}:
+            raise SettingsError(f"--set names {foreign.pop()}, but the method is {self.method}.")
+        return {**of_all, **of_one.get(self.method, {})}
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class ResultOptions:
             return b"".join(os.fsencode(r["source"]) + b"\0" for r in rows if r["error"] is None)
         if sys.stdout.isatty():
             lines = (printable(line(row)) for row in rows if row["answer"] != "clean")
-            return "".join(f"{one}\n" for one in lines).encode()
+            return "".join(f"{text}\n" for text in lines).encode()
         return b"" if self.output else json_lines(rows)
 
 
@@ -196,9 +196,9 @@ def detect(
                 pairs += zip(photos, decided, strict=True)
                 if has_table or not is_read:
                     continue
-                shown = [row for row in decided if result.only in (None, row["answer"])]
+                printed = [row for row in decided if result.only in (None, row["answer"])]
                 try:
-                    typer.echo(result.text(shown), nl=False)
+                    typer.echo(result.text(printed), nl=False)
                 except BrokenPipeError:  # whoever closes it early has seen enough
                     drop_unwritten()
                     is_read = False
@@ -247,14 +247,14 @@ def _request(
     """
     classes, file, photos = images.classes, images.classes_file, images.class_photos
     named = {"--classes": classes, "--classes-file": file, "--class-photos": photos}
-    given = [name for name, value in named.items() if value is not None]
+    typed = [name for name, value in named.items() if value is not None]
     settings = decision.settings()
-    if not (given or images.cached):
+    if not (typed or images.cached):
         raise SettingsError(
             "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
         )
-    if len(given) > 1:
-        raise SettingsError(f"{' and '.join(given)} are both given: choose one.")
+    if len(typed) > 1:
+        raise SettingsError(f"{' and '.join(typed)} are both given: choose one.")
     if photos and images.prompt is not None:
         raise SettingsError(
             "--prompt applies to class names, and --class-photos has none: omit one of the two."

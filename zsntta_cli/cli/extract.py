@@ -212,19 +212,19 @@ def _next_command(sets: "Sequence[Features]", choice: EncoderChoice, root: Path)
     from zsntta_cli.cache.store import read
     from zsntta_cli.datasets import partners
 
-    id_set = next((one for one in sets if one.kind == DATASET and one.texts), None)
+    of_images = [features for features in sets if features.kind == DATASET]
+    id_set = next((features for features in of_images if features.texts), None)
     if id_set is None:
         return ""
     folder = id_set.path.parent
-    others = dict.fromkeys(one.name for one in sets if one.kind == DATASET)
-    others |= dict.fromkeys(set_names(root, folder.name))
+    cached = dict.fromkeys([f.name for f in of_images] + set_names(root, folder.name))
     words = [choice.options] if choice.options else []
     if root != FEATURES:
         words.append(f"--features-dir {shlex.quote(str(root))}")
     ood = ""
-    if others.keys().isdisjoint(partners(id_set.name)):
-        del others[id_set.name]
-        files = (read(folder / f"{name}.h5", rows=False) for name in others)
+    if cached.keys().isdisjoint(partners(id_set.name)):
+        del cached[id_set.name]
+        files = (read(folder / f"{name}.h5", rows=False) for name in cached)
         ood = next((f" --ood {of.path.stem}" for of in files if not overlap(id_set, of)), "")
         if not ood:  # a stream without noise shows little
             encode = " ".join(["zsntta extract --dataset other=FOLDER", *words])

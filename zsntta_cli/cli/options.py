@@ -71,34 +71,34 @@ def option(
                 raise SettingsError(f"{param.opts[0]}: {error}") from None
 
         rules = {"callback": read, "metavar": _METAVARS.get(reader, "NAMES"), **rules}
-    return typer.Option(default, *names, rich_help_panel=panel, **_said(about), **rules)
+    return typer.Option(default, *names, rich_help_panel=panel, **_help(about), **rules)
 
 
 def argument(default: Any, about: str, **rules: Any) -> Any:
     """An argument; its text may end with its default, like that of an option."""
-    return typer.Argument(default, **{**_said(about), **rules})
+    return typer.Argument(default, **{**_help(about), **rules})
 
 
-def _said(about: str) -> dict[str, Any]:
+def _help(about: str) -> dict[str, Any]:
     """A help text as rich reads it, and whether Typer is to add the default."""
     match = _DEFAULT.fullmatch(about)
     text, default = match.groups() if match else (about, "")
-    shown = f" [dim]\\[default: {default}][/dim]" if default else ""
-    return {"help": text.replace("[", r"\[") + shown, "show_default": not default}
+    suffix = f" [dim]\\[default: {default}][/dim]" if default else ""
+    return {"help": text.replace("[", r"\[") + suffix, "show_default": not default}
 
 
 def setting(kind: Any, name: str, **rules: Any) -> Any:
     """The option of a setting; its parameter is None if the option is not given."""
     field = kind.__dataclass_fields__[name]
     default = field.metadata["shown"] or field.default
-    shown = f" [{'none' if default in (None, '') else default}]"
-    return _of_setting(field, None, shown, panel=kind.panel, **rules)
+    suffix = f" [{'none' if default in (None, '') else default}]"
+    return _of_setting(field, None, suffix, panel=kind.panel, **rules)
 
 
 def _of_setting(
-    field: "dataclasses.Field[Any]", default: Any, shown: str = "", **rules: Any
+    field: "dataclasses.Field[Any]", default: Any, suffix: str = "", **rules: Any
 ) -> Any:
-    """The option of a field of settings, with its range or its choices."""
+    """The option of a field of settings, with its range or choices; `suffix` is its default."""
     about, choices = field.metadata["about"].removesuffix("."), field.metadata["choices"]
     if field.metadata["within"] is not None and not field.metadata["checked_by"]:
         about += f" ({field.metadata['within']})"
@@ -107,23 +107,23 @@ def _of_setting(
     elif few:
         rules = {"metavar": few, **rules}
     about += "" if about.endswith("…") else "."
-    if field.metadata["shown"] and not shown:
-        shown = f" [{field.metadata['shown']}]"
+    if field.metadata["shown"] and not suffix:
+        suffix = f" [{field.metadata['shown']}]"
     has_no = value_type(field)[0] is bool and field.default is not False  # a flag --no-NAME, too
     flags = [] if has_no else [f"--{option_name(field)}"]
-    return option(default, about + shown, *flags, **rules)
+    return option(default, about + suffix, *flags, **rules)
 
 
 # What Typer is told of a command.
 
 _typed = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 USUAL = ("ratio", "seed", "order", "noise", "limit", "ood_items", "fixed")
-RARE = tuple(
-    option_name(field)
+_SETTINGS = [
+    (kind, field)
     for kind in (StreamSettings, ThresholdSettings)
     for field in dataclasses.fields(kind)
-    if field.name not in USUAL
-)  # those of --set alone
+]
+RARE = tuple(option_name(field) for _, field in _SETTINGS if field.name not in USUAL)  # of --set
 
 
 def parameters_of(
@@ -133,30 +133,30 @@ def parameters_of(
 
     `**settings` stand for an option for each usual setting of streams and thresholds.
     """
-    found: dict[str, tuple[Any, dict[str, inspect.Parameter]]] = {}
+    groups: dict[str, tuple[Any, dict[str, inspect.Parameter]]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         group: Any = parameter.annotation
-        parts: dict[str, inspect.Parameter] = {}
         if parameter.kind is parameter.VAR_KEYWORD:
-            group = dict
-            for kind in (StreamSettings, ThresholdSettings):
-                for f in dataclasses.fields(kind):
-                    if f.name in USUAL:
-                        told = setting(kind, f.name, reader=reader_of(f))
-                        parts[f.name] = _typed(f.name, default=told, annotation=list[str] | None)
+            usual = {f.name: setting(k, f.name, reader=reader_of(f))
+                     for k, f in _SETTINGS if f.name in USUAL}  # fmt: skip
+            groups[name] = dict, {n: _typed(n, default=usual[n], annotation=Names) for n in usual}
         elif dataclasses.is_dataclass(group):
-            panel = getattr(group, "panel", "")
-            for f in dataclasses.fields(group):
-                if typing.get_origin(f.type) is tuple:
-                    told = _of_setting(f, f.default, panel=panel, metavar="NAME=PATH")
-                    parts[f.name] = _typed(f.name, default=told, annotation=list[str])
-                elif f.metadata or isinstance(f.default, OptionInfo):
-                    told = _of_setting(f, f.default, panel=panel) if f.metadata else f.default
-                    parts[f.name] = _typed(f.name, default=told, annotation=f.type)
+            panel, fields = getattr(group, "panel", ""), dataclasses.fields(group)
+            options = (f for f in fields if f.metadata or isinstance(f.default, OptionInfo))
+            groups[name] = group, {f.name: _of_field(f, panel) for f in options}
         else:
-            group, parts[name] = None, parameter
-        found[name] = group, parts
-    return found
+            groups[name] = None, {name: parameter}
+    return groups
+
+
+def _of_field(field: "dataclasses.Field[Any]", panel: str) -> inspect.Parameter:
+    """The parameter of a field of a group, whose default is its option."""
+    kind, default, rules = field.type, field.default, {"panel": panel}
+    if typing.get_origin(kind) is tuple:
+        kind, rules = list[str], {"metavar": "NAME=PATH", **rules}
+    if field.metadata:
+        default = _of_setting(field, default, **rules)
+    return _typed(field.name, default=default, annotation=kind)
 
 
 def reader_of(field: "dataclasses.Field[Any]") -> values.Reader:
@@ -176,7 +176,7 @@ def method_settings(
             wrong type.
     """
     of_all: dict[str, list[Any]] = {}
-    own: dict[str, dict[str, list[Any]]] = {}
+    of_one: dict[str, dict[str, list[Any]]] = {}
     for text in texts or ():
         place, equals, value = text.partition("=")
         method, dot, name = place.rpartition(".")
@@ -187,12 +187,12 @@ def method_settings(
         methods = [method] if method else [*METHODS]
         fields = {option_name(f): f for m in reversed(methods) for f in declared(m).values()}
         check(name in fields, f"{no_setting(name, methods)}.")
-        axes = own.setdefault(method, {}) if method else of_all
+        axes = of_one.setdefault(method, {}) if method else of_all
         try:
             axes.setdefault(fields[name].name, []).extend(reader_of(fields[name])(value))
         except SettingsError as error:
             raise SettingsError(f"{name}: {error}") from None
-    return of_all, own
+    return of_all, of_one
 
 
 def single_settings(
@@ -203,13 +203,13 @@ def single_settings(
     Raises:
         SettingsError: a setting has several values, or as for `method_settings`.
     """
-    of_all, own = method_settings(texts)
-    for axes in (of_all, *own.values()):
+    of_all, of_one = method_settings(texts)
+    for axes in (of_all, *of_one.values()):
         for name, several in axes.items():
-            option_ = name.replace("_", "-")
-            check(len(several) == 1, f"--set {option_} has several values, must have one.")
+            typed = name.replace("_", "-")
+            check(len(several) == 1, f"--set {typed} has several values, must have one.")
             axes[name] = several[0]
-    return of_all, own
+    return of_all, of_one
 
 
 # Options and groups of several commands.
@@ -287,15 +287,15 @@ class StoreOptions:
         from zsntta_cli.results.exchange import read_records
         from zsntta_cli.results.store import RecordStore, is_store
 
-        found: list[Record] = []
-        own = [None] if self.file or not files else []
-        for path in (*own, *(files or ())):
+        runs: list[Record] = []
+        kept = [None] if self.file or not files else []
+        for path in (*kept, *(files or ())):
             if path and not is_store(path):
-                found += read_records(path)
+                runs += read_records(path)
                 continue
             with RecordStore(path) if path else self.open() as store:
-                found += stored_runs(store, curves).values()
-        return found
+                runs += stored_runs(store, curves).values()
+        return runs
 
 
 def stored_runs(store: "RecordStore", curves: bool = False) -> "dict[str, Record]":
@@ -362,14 +362,14 @@ class WantedRuns:
             for name, wanted in vars(self).items()
             if wanted and name != "setting"
         }
-        known = dict.fromkeys((*setting_names(), "preset", "prompt"))
+        names = dict.fromkeys((*setting_names(), "preset", "prompt"))
         for text in self.setting or ():
             name, equals, value = text.partition("=")
             check(bool(equals), f"setting is '{text}', must be NAME=VALUE.")
             name = name.replace("-", "_")
-            if name not in known:
-                known |= dict.fromkeys(name for run in runs for name in all_settings(run))
-            check_choice("setting", name, tuple(known))
+            if name not in names:
+                names |= dict.fromkeys(name for run in runs for name in all_settings(run))
+            check_choice("setting", name, tuple(names))
             filters.setdefault(name, []).append(shown(name, value))
         return filters
 

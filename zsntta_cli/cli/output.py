@@ -140,7 +140,7 @@ def say_foresight(
     root: Path,
     runs: "Sequence[RunSettings]",
     keeping: "Keeping",
-    given: Mapping[str, Any],
+    typed: Mapping[str, Any],
     of_many: str = "",
 ) -> None:
     """Print how many runs are kept, to run and without features, and how to get what is missing.
@@ -161,7 +161,7 @@ def say_foresight(
     if seen.missing:
         count = sum(map(len, seen.missing.values()))
         way = of_many if of_many and count > _TYPED else making_all(seen.missing, root)
-        say(completed(f"{counted(count, 'feature file')} missing: type {way}", given))
+        say(completed(f"{counted(count, 'feature file')} missing: type {way}", typed))
     for reason in dict.fromkeys(errors):
-        say(completed(reason, given))
+        say(completed(reason, typed))
     say(NOTHING_DONE)

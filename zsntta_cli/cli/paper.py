@@ -62,7 +62,7 @@ class RowOptions:
         reader=names,
     )  # fmt: skip
     prompt: str | None = option(None, "Cached template for all sets, or 'code' or 'paper'.")
-    own: Names = option(
+    assignments: Names = option(
         None,
         "Setting that differs from the paper's: METHOD.SETTING=VALUE.",
         "--set",
@@ -84,15 +84,15 @@ class RowOptions:
 
         check_choice("preset", self.preset, tuple(PRESETS))
         choice, seeds = encoder.choice(), tuple(map(int, dict.fromkeys(self.seed or ())))
-        of_all, of_one = single_settings(self.own)
-        own = dict[str, dict[str, Any]]()
+        of_all, of_one = single_settings(self.assignments)
+        by_method = dict[str, dict[str, Any]]()
         for method in dict.fromkeys((*METHODS, *of_one)):
             of_method = {name: v for name, v in of_all.items() if name in declared(method)}
             if values := of_method | of_one.get(method, {}):
-                own[method] = values
+                by_method[method] = values
         wishes = Wishes(
             root, choice if encoder.names_model else None, choice.precision, self.preset, seeds,
-            cached_prompt(self.prompt) if self.prompt else "", own,
+            cached_prompt(self.prompt) if self.prompt else "", by_method,
             tuple(dict.fromkeys(self.method or ())), self.ood_items,
         )  # fmt: skip
         if self.ood_items and not any(self.ood_items.glob("*/*.txt")):
@@ -153,9 +153,9 @@ def paper(
         other = "--published" if published else f"'{name}'"
         raise SettingsError(f"--all measures all tables and figures: omit {other}.")
     if listed and not everything:
-        own = "--format and --output" * (form not in (None, TABLE) or output is not None)
-        if what := "--extract" * extract or "--published" * published or own:
-            example = f"zsntta paper 2 {what}" if what != own else "zsntta paper 2"
+        outputs = "--format and --output" * (form not in (None, TABLE) or output is not None)
+        if what := "--extract" * extract or "--published" * published or outputs:
+            example = f"zsntta paper 2 {what}" if what != outputs else "zsntta paper 2"
             raise SettingsError(f"{what} without a table: name it, as in {example}.")
     if figures:
         if form or (output and (tables or len(figures) > 1)):
@@ -166,7 +166,7 @@ def paper(
     written = TABLE if figures or everything else TableOutput(form, output).form or TABLE
     if published:
         of_runs = {
-            **encoder.given, "method": rows.method, "seed": rows.seed, "set": rows.own,
+            **encoder.given, "method": rows.method, "seed": rows.seed, "set": rows.assignments,
             "prompt": rows.prompt, "ood-items": rows.ood_items, "extract": extract, "live": live,
         }  # fmt: skip
         if typed := [name for name, value in of_runs.items() if value]:
@@ -252,8 +252,8 @@ def _say_left_out(measuring: "Measuring", typed: Mapping[str, Any]) -> None:
         files = counted(sum(map(len, missing.values())), "feature file")
         line = f"note: {files} missing: {way_to_make(missing, measuring.wishes.root)}"
         say(completed(line, typed), err=True)
-    if left := len(measuring.left_out):
-        say(f"note: {counted(left, 'live run')} left out: add --live to include them", err=True)
+    if count := len(measuring.left_out):
+        say(f"note: {counted(count, 'live run')} left out: add --live to include them", err=True)
     for run, reason in measuring.failures.items():
         say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
 

@@ -38,19 +38,19 @@ _DIGITS = 8  # of a key, as it is shown
 KEYS = argument(None, "First digits of the runs' keys. [all]", metavar="KEY")
 
 
-def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]":
-    """Those of some runs, by key, that are wanted; a note says which names none of them has."""
+def _chosen(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]":
+    """The wanted ones of some runs, by key; a note says which names none of the runs has."""
     from zsntta_cli.results.selection import value_of
 
-    found = dict(runs)
+    chosen = dict(runs)
     for name, values in wanted.filters(runs.values()).items():
-        there = {value_of(record, name) for record in runs.values()} - {None}
-        for one in dict.fromkeys(values) if name not in ("ratio", "seed") else ():
-            if one not in there:
-                what = f"{name} '{short(one)}'{near(one, sorted(there))}"
+        present = {value_of(record, name) for record in runs.values()} - {None}
+        for value in dict.fromkeys(values) if name not in ("ratio", "seed") else ():
+            if value not in present:
+                what = f"{name} '{short(value)}'{near(value, sorted(present))}"
                 say(f"note: no kept run has {what}.", err=True)
-        found = {key: run for key, run in found.items() if value_of(run, name) in values}
-    return found
+        chosen = {key: run for key, run in chosen.items() if value_of(run, name) in values}
+    return chosen
 
 
 @command(app, "list")
@@ -63,20 +63,20 @@ def list_runs(*, wanted: WantedRuns, listed: TableOutput, store: StoreOptions) -
     from zsntta_cli.results.tidy import columns, run_rows
 
     with store.open() as records:
-        chosen = _of(wanted, stored_runs(records))
+        chosen = _chosen(wanted, stored_runs(records))
     rows = [{**row, "key": key} for key, row in zip(chosen, run_rows(chosen.values()), strict=True)]
     # Settings are divided by blanks, where lines may break.
     names = [name for cell in _CELLS.values() for name in cell]
-    told = [{n: str("" if row[n] is None else row[n]).replace(";", " ") for n in names}
-            for row in rows]  # fmt: skip
-    several = told[0].items() if len(rows) > 1 else ()
-    same = {name: text for name, text in several if all(row[name] == text for row in told)}
+    texts = [{n: str("" if row[n] is None else row[n]).replace(";", " ") for n in names}
+             for row in rows]  # fmt: skip
+    several = texts[0].items() if len(rows) > 1 else ()
+    same = {name: text for name, text in several if all(row[name] == text for row in texts)}
     cells = {head: [n for n in cell if n not in same] for head, cell in _CELLS.items()}
     cells = {head: cell for head, cell in cells.items() if cell}
     title = ", ".join(f"{name} {value}" for name, value in same.items() if value)
     sheet = Sheet(title, ("key", *cells), {"": _METRICS})
-    for row, texts in zip(rows, told, strict=True):
-        labels = (" ".join(filter(None, map(texts.get, cell))) for cell in cells.values())
+    for row, of_row in zip(rows, texts, strict=True):
+        labels = (" ".join(filter(None, map(of_row.get, cell))) for cell in cells.values())
         values = {"": ["-" if row[n] is None else f"{row[n]:.4f}" for n in _METRICS]}
         sheet.add([row["key"][:_DIGITS], *labels], values)
     listed.put([sheet], rows, (*columns(), "key"))
@@ -106,15 +106,15 @@ def export(
     written = form_of(output, _FORMS, form, "jsonl")
     with store.open() as records:
         chosen = _keys(records, keys, wanted)
-        found = records.find(chosen)
-    if strange := len(chosen) - len(found):
+        readable = records.find(chosen)
+    if strange := len(chosen) - len(readable):
         what = counted(strange, "run")
         say(
             f"note: left out: {what} that cannot be read, as with a method that is not loaded: "
             "zsntta --plugin FILE.py records export loads its script.",
             err=True,
         )
-    runs = [found[key] for key in chosen if key in found]
+    runs = [readable[key] for key in chosen if key in readable]
     if written == "jsonl":
         put("".join(f"{to_line(record)}\n" for record in runs), output)
     else:
@@ -138,8 +138,8 @@ def import_(
     runs_by_file = {path: read_records(path) for path in files}
     with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
-            there = {*records.keys()}
-            new = {record.key: record for record in runs if record.key not in there}
+            kept = {*records.keys()}
+            new = {record.key: record for record in runs if record.key not in kept}
             records.add(new.values())
             say(f"{path}: {counted(len(runs), 'run')}, {len(runs) - len(new):,} already kept")
 
@@ -188,12 +188,12 @@ def _keys(records: "RecordStore", beginnings: Names, wanted: WantedRuns) -> list
     Raises:
         StoreError: no key begins with them, or several do.
     """
-    keys = list(_of(wanted, records.find(curves=False))) if wanted.any else records.keys()
-    found = [] if beginnings else keys
+    keys = list(_chosen(wanted, records.find(curves=False))) if wanted.any else records.keys()
+    chosen = [] if beginnings else keys
     for digits in beginnings or ():
         meant = [key for key in keys if digits and key.startswith(digits.lower())]
         if len(meant) != 1:
             how = f"{len(meant):,} keys begin" if meant else "no key begins"
             raise StoreError(f"{how} with '{short(digits)}': zsntta records list shows all")
-        found += meant
-    return list(dict.fromkeys(found))
+        chosen += meant
+    return list(dict.fromkeys(chosen))

@@ -56,7 +56,7 @@ class RunOptions:
         "Cached template, or a name such as 'code', 'clip-80' or 'photos'. [the set's]",
         metavar="TEMPLATE",
     )
-    own: Names = _wanted(
+    assignments: Names = _wanted(
         "Setting of every method that has it, such as warmup=5,10, or of one, such as "
         "tda.positive-shots=5. zsntta methods show NAME lists them. All methods have these "
         f"(docs/streams.md): {', '.join(RARE)}.",
@@ -74,7 +74,7 @@ class RunOptions:
         """
         from zsntta_cli.results.grid import Grid
 
-        of_methods, of_one = method_settings(self.own)
+        of_methods, of_one = method_settings(self.assignments)
         if not self.method:
             raise SettingsError(
                 "specify what to run: --method NAME, such as adand, or all; zsntta methods lists "
@@ -95,11 +95,12 @@ class RunOptions:
         from zsntta_cli.results.repeating import recorded_runs
 
         assert self.record
-        own = {"id": self.id_set, "ood": self.ood_set, "set": self.own}
-        others = {"method": self.method, "preset": self.preset, "prompt": self.prompt, **own}
-        given = [name for name, value in {**others, **encoder.given, **settings}.items() if value]
-        if given:
-            name = given[0].replace("_", "-")
+        options = {
+            "method": self.method, "preset": self.preset, "prompt": self.prompt, "id": self.id_set,
+            "ood": self.ood_set, "set": self.assignments, **encoder.given, **settings,
+        }  # fmt: skip
+        if name := next((name for name, value in options.items() if value), ""):
+            name = name.replace("_", "-")
             raise SettingsError(f"--from repeats the runs of its records: omit --{name}.")
         return recorded_runs(self.record)
 
@@ -144,7 +145,7 @@ def simulate(
     jobs: JobOptions,
     encoder: EncoderOptions,
     store: KeepingOptions,
-    shown: ViewOptions,
+    contents: ViewOptions,
     table: TableOutput,
     scores: Path | None = _result(
         None, "CSV file to write the scores of a single run to, item by item."
@@ -171,17 +172,17 @@ def simulate(
     from zsntta_cli.results.runner import Runner
 
     form_of(scores, {".csv": "csv"}, option="--scores")
-    is_by_class = shown.report == CLASSES
+    is_by_class = contents.report == CLASSES
     single = "--scores" if scores else f"--report {CLASSES}" * is_by_class
     if single and jobs.engine == RAY:
         raise SettingsError(f"{single} is for one run on this machine: omit --engine ray.")
-    view, form, to_file = shown.view(), table.form or "", table.output is not None
+    view, form, to_file = contents.view(), table.form or "", table.output is not None
     root, keeping, notes = store.features_dir, store.keeping(), list[str]()
     recorded: Sequence[Record] = ()
     if what.record:
         recorded = what.recorded(encoder, settings)
-        keeping = replace(keeping, again=frozenset(one.created for one in recorded))
-        runs = list(dict.fromkeys(one.settings for one in recorded))
+        keeping = replace(keeping, again=frozenset(record.created for record in recorded))
+        runs = list(dict.fromkeys(record.settings for record in recorded))
     else:
         grid = what.grid(encoder, settings)
         runs = grid.runs(root)
@@ -199,22 +200,22 @@ def simulate(
     if is_by_class or not table.has_notes:  # else they are below the table
         from zsntta_cli.simulation.notes import notes_before
 
-        for note in [*notes_before(root, runs), *(f"note: {one}" for one in notes)]:
+        for note in [*notes_before(root, runs), *(f"note: {text}" for text in notes)]:
             say(note, err=True)
 
-    made: dict[RunSettings, Record] = {}
+    finished: dict[RunSettings, Record] = {}
     is_whole = True
     try:
         if single:
             replay, record = runner.run_one(runs)
             records = [record]
         else:
-            records = runner.run(runs, made)
+            records = runner.run(runs, finished)
     except KeyboardInterrupt:
         # A file is whole or absent, so what is finished is shown on the terminal alone.
-        if to_file or not made:
+        if to_file or not finished:
             raise
-        records, is_whole = [made[run] for run in runs if run in made], False
+        records, is_whole = [finished[run] for run in runs if run in finished], False
     if scores:
         from zsntta_cli.report.items import write_scores
 

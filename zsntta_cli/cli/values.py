@@ -30,11 +30,11 @@ def texts(text: str) -> list[str]:
 
 def whole_numbers(text: str) -> list[int]:
     """Whole numbers: 3, a list 0,2 or a range 0-4."""
-    found: list[int] = []
+    values: list[int] = []
     for part in texts(text):
         if not (typed := _RANGE.fullmatch(part)):
             try:
-                found.append(int(part))
+                values.append(int(part))
             except ValueError:
                 raise SettingsError(
                     f"'{short(part)}' is not a whole number, a list such as 0,1,2 or a range such "
@@ -48,8 +48,8 @@ def whole_numbers(text: str) -> list[int]:
             raise SettingsError(
                 f"the range '{short(part)}' has more than {_MOST:,} values, the maximum."
             )
-        found += range(first, last + 1)
-    return found
+        values += range(first, last + 1)
+    return values
 
 
 def numbers(text: str) -> list[float]:

@@ -55,12 +55,12 @@ class EncoderChoice(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = _CHECKPOINT * self.model.startswith(CHECKPOINT) or _EMBEDDED * (self.model == TINY)
-        if own and self.pretrained not in (OPENAI, own):
+        source = _CHECKPOINT * self.model.startswith(CHECKPOINT) or _EMBEDDED * (self.model == TINY)
+        if source and self.pretrained not in (OPENAI, source):
             raise SettingsError(
                 f"pretrained is '{self.pretrained}', but {self.model} has its own weights: omit it."
             )
-        object.__setattr__(self, "pretrained", own or self.pretrained)
+        object.__setattr__(self, "pretrained", source or self.pretrained)
 
     @property
     def has_own_weights(self) -> bool:

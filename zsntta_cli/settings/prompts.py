@@ -87,8 +87,9 @@ def speech_prompt(words: str) -> str | None:
 
 def ensemble_name(templates: Sequence[str]) -> str:
     """The key of averaged templates: the name of their ensemble, or all of them joined."""
-    named = (name for name, known in ensembles().items() if sorted(known) == sorted(templates))
-    return next(named, _AND.join(templates))
+    wanted = sorted(templates)
+    names = (name for name, of_name in ensembles().items() if sorted(of_name) == wanted)
+    return next(names, _AND.join(templates))
 
 
 def templates_of(name: str) -> list[str]:
