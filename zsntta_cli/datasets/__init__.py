@@ -61,7 +61,7 @@ def _entry(name: str | SetName) -> DatasetEntry | None:
 
 
 def check_corruption(name: SetName) -> None:
-    """DatasetError if the corruption or severity of a corrupted set is missing or unknown."""
+    """Raise DatasetError if a corrupted set's corruption or severity is missing or unknown."""
     entry = _entry(name)
     if entry and entry.parameters and isinstance(entry.read, Reader):
         from zsntta_cli.datasets.known_sets import corruptions_of
@@ -162,7 +162,7 @@ def _at_path(name: str, path: Path, label: str) -> "ImageSet":
 
 
 def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
-    """The images of a known set, which is fetched if it is missing and may be.
+    """The images of a known set, which is fetched if it is missing and can be.
 
     Raises:
         DatasetError: it is missing or incomplete.
@@ -174,7 +174,7 @@ def _known(name: SetName, entry: DatasetEntry, root: Path) -> "ImageSet":
         return _published(name, entry, root)
     except (MemoryError, ImportError, SettingsError, StoreError):
         raise
-    except Exception as error:  # scipy, torchvision and json raise what they like
+    except Exception as error:  # scipy, torchvision and json raise errors of any kind
         wanted = " or ".join(filter(None, [entry.layout, " and ".join(entry.packed)]))
         source = f"zsntta datasets get {name.base} fetches it from" if entry.files else ""
         raise DatasetError(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zsntta_cli.datasets.images import ImageSet
 
 ARCHIVES = (".tar", ".zip")  # that are read in place
-CORRUPTIONS = (  # that benchmarks of corrupted sets average over, arXiv:1903.12261
+CORRUPTIONS = (  # the 15 that results on corrupted sets average over, arXiv:1903.12261
     "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur",
     "zoom_blur", "snow", "frost", "fog", "brightness", "contrast", "elastic_transform",
     "pixelate", "jpeg_compression",
@@ -54,7 +54,7 @@ class Download:
     """A file from which a set, or a part of it, is fetched."""
 
     address: str
-    checksum: str = ""  # "md5:…" or "sha256:…", as published; none where none is
+    checksum: str = ""  # "md5:…" or "sha256:…", if one is published
     unpacks: str = ""  # the folder below the data root that it is unpacked to; else it is read
     below: str = ""  # the folder below the data root that it is put into
 
@@ -68,7 +68,7 @@ class Download:
 class DatasetEntry:
     """A known data set."""
 
-    role: str  # "id": its class names are embedded too; "ood"; "both"; "shift": an ID set, changed
+    role: str  # "id", whose class names are embedded; "ood"; "both"; "shift", a corrupted ID set
     images: int
     classes: int  # in the original; a flat folder has no labels
     split: str
@@ -76,15 +76,15 @@ class DatasetEntry:
     prompt: str = DEFAULT_PROMPT
     partners: tuple[str, ...] = ()  # OOD sets that the paper (or the demo) pairs it with
     home: str = ""  # where to get it
-    layout: str = ""  # files or folders expected under the data root; none of a built-in set
+    layout: str = ""  # files or folders expected under the data root; empty for a built-in set
     megabytes: int = 0  # of the download
     licence: str = ""  # its terms, in short
-    downloads: bool = False  # whether it is fetched where it is not on disk
+    downloads: bool = False  # whether it is fetched if it is not on disk
     extra_partners: tuple[str, ...] = ()  # OOD sets of the paper's further experiments
     parameters: str = ""  # what follows the name
-    also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
+    also_images: tuple[int, ...] = ()  # other counts that a complete set may have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
-    places: tuple[str, ...] = ()  # where it is looked for, if in several or not in the layout's
+    places: tuple[str, ...] = ()  # where it is searched, if there are several or not the layout's
     archives: tuple[str, ...] = ()  # that are read in place, instead of the layout
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
 

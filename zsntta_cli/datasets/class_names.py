@@ -38,8 +38,8 @@ def class_labels(
         raise DatasetError(f"labels in {where} mix numbers and texts.")
     class_names, times = list(names) or sorted(texts), Counter(names or texts)
     if strange := sorted(text for text in texts if times[text] != 1):
-        how_often = "twice" if times[strange[0]] else "not"
-        raise DatasetError(f"'{short(strange[0])}' in {where} is {how_often} in the class names.")
+        how_often = "appears twice in" if times[strange[0]] else "is not one of"
+        raise DatasetError(f"'{short(strange[0])}' in {where} {how_often} the class names.")
     index: dict[RawLabel, int] = {text: i for i, text in enumerate(class_names)}
     return [index.get(label, -1) for label in raw], class_names
 
@@ -73,7 +73,7 @@ def names_of_folders(images: ImageSet) -> ImageSet:
 
 
 def _as_words(folders: list[str]) -> tuple[list[str], str]:
-    """Class names in words, and what kind of codes they are instead, if they are."""
+    """Class names in words, and what kind of codes they are if they are not words."""
     if all(map(_WNID.fullmatch, folders)):
         from zsntta_cli.datasets.known_sets import names_by_wnid
 

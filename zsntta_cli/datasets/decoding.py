@@ -1,8 +1,8 @@
 """Picture files to RGB: the only place that decides how an image is read or uses pillow_heif.
 
-Judged images are read as a viewer shows them (`as_shown`): turned as their EXIF says, transparent
-pixels on white. The paper's sets are read as published (`as_extracted`): nothing turned,
-transparency dropped. Both scale more than 8 bits to 8; Pillow itself makes all above 255 white.
+Judged images are read as a viewer shows them (`as_shown`): rotated as their EXIF data say, with
+transparent pixels in white. The paper's sets are read as published (`as_extracted`): not rotated,
+without transparency. Both scale more than 8 bits to 8; Pillow itself makes all above 255 white.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ import numpy as np
 import PIL
 from PIL import ExifTags, Image, ImageOps, PngImagePlugin
 
-READING = 8  # goes up when a file gives other pixels or notes
-# The notes of an image of more than 8 bits, of several pictures, and of a long one.
+READING = 8  # increases whenever a file gives other pixels or notes
+# Notes on an image of more than 8 bits, on one of several pictures, and on a long one.
 BROUGHT = "reduced to 8 bits"
 FIRST = "only its first picture is judged"
 CUT_OFF = "only its central square is judged"
-_HEIF = (b"he", b"mi", b"ms")  # brands of pictures coded by HEVC, ISO/IEC 23008-12, begin so
+_HEIF = (b"he", b"mi", b"ms")  # how brands of HEVC pictures begin, ISO/IEC 23008-12
 
 # Texts of drawing programs and colour profiles in PNGs: Pillow stops at 1 MB, no viewer does.
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY
@@ -60,7 +60,7 @@ def as_shown(
         Exception: it cannot be read; for a damaged file Pillow raises nearly anything.
     """
     image = source if isinstance(source, Image.Image) else opened(source)
-    # Of 16 bits a colour Pillow keeps 8, and says so in the tiles of a file that is not decoded.
+    # Pillow keeps 8 of 16 bits a colour; before a file is decoded, its tiles say so.
     is_deep = ";16" in str(getattr(image, "tile", "")) or image.info.get("bit_depth", 8) > 8
     notes = [BROUGHT] if is_deep or image.mode[0] in "IF" else []
     # The second picture of an MPO is the camera's own, for its display.
@@ -68,8 +68,8 @@ def as_shown(
     notes += [CUT_OFF] if max(image.size) > 2 * min(image.size) else []  # most of it is outside
     if small and image is not source:
         image.draft("RGB", small)
-    image.load()  # before it is turned: Pillow turns TIFF itself
-    with contextlib.suppress(Exception):  # of damaged EXIF, whose pixels are whole
+    image.load()  # first, because Pillow rotates TIFF itself
+    with contextlib.suppress(Exception):  # damaged EXIF data of a sound picture
         if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:
             image = ImageOps.exif_transpose(image)
     image = _in_8_bits(image)
@@ -107,15 +107,16 @@ def opened(source: bytes | Path) -> Image.Image:
     except Image.DecompressionBombError as error:
         most = f"{(Image.MAX_IMAGE_PIXELS or 0) * 2e-6:,.4g} megapixels"
         raise OSError(f"it has more than {most}: detect --max-megapixels allows more") from error
-    except (PIL.UnidentifiedImageError, KeyError) as error:  # a KeyError of a damaged head
+    except (PIL.UnidentifiedImageError, KeyError) as error:  # KeyError: a damaged header
         raise OSError(reason if data else "it is empty") from error
 
 
 def _in_8_bits(image: Image.Image) -> Image.Image:
-    """The image with 8 bits a channel; one whose pixels are numbers is made of them.
+    """The image with 8 bits a channel; larger numbers are scaled.
 
-    Whole numbers have the range of the fewest usual bits that hold them, floats from 0 to 1 that
-    one. Others are stretched from the smallest to the largest. What is not a number is black.
+    The range of whole numbers is that of the smallest usual number of bits (8, 10, 12, 16), the
+    range of floats in [0, 1] is [0, 1], and all others are stretched from their smallest to their
+    largest. What is not a number is black.
     """
     if image.mode[0] not in "IF":
         return image
@@ -124,7 +125,7 @@ def _in_8_bits(image: Image.Image) -> Image.Image:
     if not finite.size:
         raise OSError("none of its pixels is a finite number")
     low, high = finite.min(), finite.max()
-    if image.mode == "F" and low >= 0 and 1 / 16 <= high <= 1:  # darker ones have another range
+    if image.mode == "F" and low >= 0 and 1 / 16 <= high <= 1:  # darker images have another range
         low, high = 0, 1
     elif low >= 0 and high < 2**16 and (finite == np.floor(finite)).all():
         low, high = 0, next(2**bits - 1 for bits in (8, 10, 12, 16) if high < 2**bits)

@@ -25,9 +25,9 @@ from zsntta_cli.files import scratch, take_name, writing
 from zsntta_cli.progress import Reporter
 
 _BLOCK = 2**20  # bytes that are read and written at a time
-_SILENCE = 30  # seconds without a byte until a connection counts as cut
-_IN_VAIN = 5  # attempts in a row that bring nothing new, until it is given up
-_PAUSE = 1.0  # seconds before an attempt after one in vain, twice as many each time
+_SILENCE = 30  # seconds without a byte until a connection counts as lost
+_IN_VAIN = 5  # attempts in a row without a new byte
+_PAUSE = 1.0  # seconds before an attempt after one in vain, doubled each time
 _FINAL = (400, 401, 403, 404, 405, 410, 451)  # statuses that stay the same
 _BEYOND = 416  # the status if nothing follows the requested byte
 
@@ -99,7 +99,7 @@ def checked(path: Path, checksum: str, reporter: Reporter) -> tuple[str, bool]:
     return f"{status.st_size:,} bytes, {kind} as published", True
 
 
-@cache  # an archive of corrupted sets is read once for each of them
+@cache  # one archive has many corrupted sets
 def _digest(path: Path, kind: str, _size: int, _mtime: int) -> str:
     with path.open("rb") as content:
         return hashlib.file_digest(content, kind).hexdigest()

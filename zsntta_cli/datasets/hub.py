@@ -28,12 +28,12 @@ _ADDRESS = re.compile(
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LABELS = ("label", "labels", "class", "class_name", "category", "target", "cls")  # usual names
 _TELLS = re.compile(r"u?int\d+|(large_)?string")  # types of columns that may tell labels
-_ROWS = 1_000  # whose sizes are looked at, at a time
+_ROWS = 1_000  # rows of which sizes are read at a time
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 
 
 def hub_images(name: str, address: str) -> ImageSet:
-    """The images of a split, with the labels of its class column, of a usual or a named one.
+    """The images of a split, with labels of its class column, a usual one, or a requested one.
 
     Without an image column, a column of files as bytes is used, as pandas and polars write them.
 
@@ -48,7 +48,7 @@ def hub_images(name: str, address: str) -> ImageSet:
         raise DatasetError(f"{address} must be hf:ORG/NAME:SPLIT, or {whole}.")
     source, where = parts[1], f"{HF}{parts[1]}"
     library = find_spec("datasets")
-    if library is None or library.origin is None:  # a folder of that name is there more often
+    if library is None or library.origin is None:  # no origin: just a folder of that name
         raise DatasetError(f"{where} needs the library datasets: pip install 'zsntta[datasets]'.")
     import datasets
 
@@ -56,7 +56,7 @@ def hub_images(name: str, address: str) -> ImageSet:
         datasets.disable_progress_bars()
     try:
         rows, commit = _rows(source, *parts.groups()[1:4])
-    except Exception as error:  # the library, and the hub below it, raise what they like
+    except Exception as error:  # the library, and the hub below it, raise errors of any kind
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise DatasetError(f"{where} cannot be loaded ({reason}).") from error
     kinds: Mapping[str, Any] = rows.features
@@ -64,7 +64,7 @@ def hub_images(name: str, address: str) -> ImageSet:
     raw = rows.with_format(None)[label][:] if label else [None] * len(rows)
     labels, class_names = class_labels(source, raw, getattr(kinds.get(label or ""), "names", ()))
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
-    images = [  # as .png, which may have more than 8 bits: no file name tells
+    images = [  # named .png, because they may have more than 8 bits
         File((f"{i}.png",), size, partial(_content, stored, i, image))
         for i, size in enumerate(_sizes(stored, image))
     ]
@@ -130,7 +130,9 @@ def _rows(
     apart = Path(datasets.config.HF_DATASETS_CACHE) / "zsntta" / "+".join(wanted)
     builder = datasets.load_dataset_builder(source, config, revision=revision, cache_dir=str(apart))
     if _COMMIT.fullmatch(revision or "") and builder.hash != revision:
-        raise ValueError(f"only {builder.hash} is available")  # without a hub, the last one is had
+        raise ValueError(
+            f"only {builder.hash} is available"
+        )  # offline the library gives the last one
     if files := builder.config.data_files:
         if missing := [part for part in wanted if part not in files]:
             raise ValueError(f"it has the splits {', '.join(map(str, files))}, not {missing[0]}")
@@ -184,7 +186,7 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     if not tars:
         try:
             _fetch(repository, root, [shards.NAMES, shards.TEMPLATES, count])
-        except Exception as error:  # the hub and what it asks through raise what they like
+        except Exception as error:  # the hub and what it asks through raise errors of any kind
             reason = f"cannot be fetched ({type(error).__name__}: {first_line(error)})"
             raise DatasetError(f"{where} is incomplete in {root} and {reason}.") from error
         tars = shards.shard_paths(root)
@@ -192,7 +194,7 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
         reason = "it is not a web data set in CLIP_benchmark's layout"
         raise DatasetError(f"{where} has no {count}: {reason}.")
     images = shards.web_dataset(name, tars)
-    # The hub's library notes the commit; of what others fetched nothing is known.
+    # huggingface_hub notes the commit; without its note, the commit is unknown.
     note = root / f".cache/huggingface/download/{count}.metadata"
     commit = f"@{note.read_text().split()[0]}" if note.is_file() else ""
     return replace(images, facts={**images.facts, HUB: repository + commit})

@@ -20,7 +20,7 @@ UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  #
 # Keys of what a file records of how images were read.
 AS_SHOWN, DEEP = "as_shown", "bits"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
-_SAMPLE = 64  # images of a set whose bits are looked at, about
+_SAMPLE = 64  # images of a set whose bits are checked, about
 _SHOWN = 3  # names of classes in a line
 
 
@@ -29,20 +29,20 @@ class ImageSet:
     """N images with labels and ids in a fixed order; an image is read when it is requested."""
 
     name: str
-    read: Callable[[int], Image.Image]  # RGB image i; OSError where it is broken
+    read: Callable[[int], Image.Image]  # RGB image i; OSError if it is broken
     labels: NDArray[np.int32]  # (N,), -1 = none
     sample_ids: Sequence[str]  # (N,) relative path or index
     class_names: Sequence[str] = ()
     fingerprint: str = ""  # changes whenever the images' content does
     limit: int | None = None
-    folder_names: Sequence[str] = ()  # of the classes, where their names are not the folders'
-    reading: Mapping[str, object] = field(default_factory=dict)  # where it is not as published
-    facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, no part of identity
-    templates: Sequence[str] = ()  # prompts that it brings along; their features are averaged
-    labels_from: str = ""  # what told the labels: "folders", ".cls files"
-    left_out: str = ""  # what of its files was not read, in words
-    notes: Sequence[str] = ()  # what should be known of how it was read
-    files: Sequence[File] = ()  # (N,) that `read` decodes; none where it does something else
+    folder_names: Sequence[str] = ()  # of the classes, if these have other names
+    reading: Mapping[str, object] = field(default_factory=dict)  # if it is not as published
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, not part of identity
+    templates: Sequence[str] = ()  # its own prompts, whose features are averaged
+    labels_from: str = ""  # the source of the labels: "folders", ".cls files"
+    left_out: str = ""  # which files were not read, in words
+    notes: Sequence[str] = ()  # what users should know of how it was read
+    files: Sequence[File] = ()  # (N,) that `read` decodes; none if it does something else
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -146,7 +146,7 @@ def with_lists(images: ImageSet, lists: Sequence[Path]) -> ImageSet:
 
 
 def limited(images: ImageSet, limit: int | None) -> ImageSet:
-    """At most `limit` images, drawn regardless of class but always the same."""
+    """At most `limit` images, chosen at random but always the same, regardless of class."""
     if limit is None or limit >= len(images):
         return images
     return replace(pick_rows(images, subset(len(images), limit)), limit=limit)
@@ -164,7 +164,7 @@ def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
 
 
 def subset(count: int, limit: int) -> NDArray[np.int64]:
-    """At most `limit` of `count` rows, in order, drawn but always the same."""
+    """At most `limit` of `count` rows, in order, chosen at random but always the same."""
     generator = np.random.Generator(np.random.PCG64(0))
     return np.sort(generator.permutation(count)[:limit])
 

@@ -92,8 +92,7 @@ def by_keys(name: str, places: Mapping[str, Path], names_by_folder: Mapping[str,
                 f"such as {lacking[0]}{f'; it has {first_of(strange)}' if strange else ''}."
             )
         if strange:
-            number = f"{len(strange):,} folders in {place}"
-            raise DatasetError(f"{number} are not classes of it, such as {strange[0]}.")
+            raise DatasetError(f"{place} has folders that are not classes: {first_of(strange)}.")
         for label, images in enumerate(by_class.values()):
             files += [replace(f, parts=(*Path(prefix).parts, *f.parts)) for f in images]
             labels += [label] * len(images)
@@ -122,7 +121,7 @@ def by_wnid(
 
 
 def validation(name: str, root: Path) -> ImageSet:
-    """The validation set, `imagenet/val/`: torchvision makes it once of its tar and the devkit."""
+    """The validation set, `imagenet/val/`, which torchvision makes once from tar and devkit."""
     folder = root / "imagenet"
     if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
         from torchvision.datasets import imagenet
@@ -324,7 +323,9 @@ def cifar_c(
         if file not in files:
             raise DatasetError(f"{place} has no {file}.")
         every = np.load(io.BytesIO(files[file].read()))
-        return np.split(every, SEVERITIES)[severity - 1].copy()  # all is held no longer
+        return np.split(every, SEVERITIES)[
+            severity - 1
+        ].copy()  # a copy, so that the others are freed
 
     labels = np.tile(block("labels.npy"), len(corruptions))
     pixels = np.concatenate([block(f"{corruption}.npy") for corruption in corruptions])

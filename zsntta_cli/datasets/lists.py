@@ -23,10 +23,10 @@ from zsntta_cli.datasets.class_names import RawLabel, class_labels
 from zsntta_cli.datasets.images import ImageSet, with_lists
 from zsntta_cli.datasets.known_sets import listed
 from zsntta_cli.datasets.tree import SUFFIXES
-from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
+from zsntta_cli.errors import DatasetError, first_line, first_of, short
 from zsntta_cli.files import read_input
 
-OF_PHOTOS = (".csv", ".tsv", ".txt", ".jsonl")  # among photos, a .json says something of one
+OF_PHOTOS = (".csv", ".tsv", ".txt", ".jsonl")  # a .json among photos describes one of them
 # Names of columns in lower case, without _ and spaces. A row's first one with a value is used.
 _PATHS = (
     "path", "filename", "file", "filepath", "fullpath", "imagepath", "imagefile", "imgpath",
@@ -37,7 +37,7 @@ _NAMES = ("classname", "labelname", "categoryname")
 _COLUMNS = ("path", "label", "classname")  # of rows without column names, such as CoOp's
 _LARGEST = 2**28  # bytes of a list
 _GLANCE = 2**24  # bytes of one that nobody named
-_ABOVE = 2  # folders above the list's, beside which images are looked for
+_ABOVE = 2  # folders above the list's that are searched, too
 
 
 class Row(NamedTuple):
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
     path: str
     label: Any = ""  # a name or a number; empty without one
-    name: Any = ""  # of the class, where the label is a number and a name is beside it
+    name: Any = ""  # of the class, if it is beside a number
 
 
 def is_list(path: Path) -> bool:
@@ -162,7 +162,7 @@ def found(folder: Path, name: str) -> str:
     """
     for path in (name, name.replace("\\", "/")):
         for form in (path, *(unicodedata.normalize(kind, path) for kind in ("NFC", "NFD"))):
-            if form and os.path.exists(folder / form):  # False of a NUL and of what is too long
+            if form and os.path.exists(folder / form):  # False for a NUL or too long a name
                 return form
     return ""
 
@@ -189,7 +189,7 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
         lacking = min(lacking, missing, key=len)
     else:
         raise DatasetError(
-            f"{len(lacking):,} of {counted(len(paths), 'image')} in {path} are missing, such as "
+            f"{len(lacking):,} of {len(paths):,} images of {path} are missing, such as "
             f"{short(lacking[0])}: paths are relative to the list's folder, or to one beside it."
         )
     labels, class_names = _labelled(path, rows)

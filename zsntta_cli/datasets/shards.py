@@ -23,7 +23,7 @@ from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 
 NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
 COUNT, SPLIT = "nshards.txt", "test"  # CLIP_benchmark's
-_FIELDS = ("label", "cls", "class", "class_name")  # of a .json, the first that is there
+_FIELDS = ("label", "cls", "class", "class_name")  # of a .json; the first that exists is used
 
 
 def is_pattern(path: Path) -> bool:
@@ -45,10 +45,10 @@ def expand_braces(pattern: str) -> Iterator[str]:
 
 
 def shard_paths(path: Path, label: str = "") -> list[Path]:
-    """The tars of a web data set: of a pattern, or of a folder with nshards.txt or a split `test`.
+    """The tars of a web data set: a pattern, a folder with nshards.txt or split `test`, or one tar.
 
-    An archive alone is a shard if its files form samples, or if `label` says so; else there is
-    none.
+    It is empty if there are none. One archive is a web data set if its files form samples, or if
+    labels of it are requested.
 
     Raises:
         DatasetError: the folder has more or fewer tars than nshards.txt says.
@@ -187,7 +187,7 @@ def _label(files: dict[str, File], label: str) -> tuple[RawLabel, str]:
 
 
 def _json(files: dict[str, File]) -> dict[str, Any]:
-    """The fields of a sample's .json; none where it has none."""
+    """The fields of a sample's .json, if it has one."""
     values = json.loads(files[".json"].read()) if ".json" in files else {}
     return values if isinstance(values, dict) else {}
 

@@ -22,7 +22,7 @@ from zsntta_cli.datasets.catalogue import ARCHIVES
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
-COMPRESSED = (".tar.gz", ".tgz")  # that are unpacked before they are read
+COMPRESSED = (".tar.gz", ".tgz")  # refused, unless they are plain tars
 # Folders of systems and tools that do not begin with a dot, in lower case: of macOS, Windows,
 # Linux, network storage (Synology, QNAP, NetApp, Nextcloud) and programs.
 _TOOL_FOLDERS = frozenset({
@@ -48,7 +48,7 @@ class File:
     parts: tuple[str, ...]
     size: int = 0
     read: Callable[[], bytes] = bytes
-    left_out: str = ""  # why it is left out, in a word; nothing where it is not
+    left_out: str = ""  # why it is left out, in a word, if it is
 
     @property
     def id(self) -> str:
@@ -174,7 +174,7 @@ def _of_folder(top: Path, all_folders: bool) -> Iterator[File]:
     seen = set[tuple[int, int]]()
     for at, folders, names in os.walk(top, onerror=_refuse, followlinks=True):
         status = os.stat(at)
-        if (status.st_dev, status.st_ino) in seen:  # a link led here once more
+        if (status.st_dev, status.st_ino) in seen:  # by another link
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
@@ -215,7 +215,7 @@ def _of_archive(path: Path) -> Iterator[File]:
 def _of_tar(path: Path) -> Iterator[File]:
     with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:", encoding="utf-8") as tar:
         for entry in tar:
-            tar.members = []  # type: ignore[attr-defined] # or it keeps them all
+            tar.members = []  # type: ignore[attr-defined] # it would keep them all
             parts = PurePosixPath(entry.name).parts
             if entry.isreg() and not entry.issparse():
                 read = partial(_stretch, path, entry.offset_data, entry.size)
@@ -223,7 +223,7 @@ def _of_tar(path: Path) -> Iterator[File]:
             elif not entry.isdir():
                 is_link = entry.issym() or entry.islnk()
                 yield File(parts, left_out="linked" if is_link else UNREADABLE)
-        file.seek(tar.offset)  # tarfile takes a cut between two members for the end
+        file.seek(tar.offset)  # tarfile accepts a tar that is cut between two members
         if file.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError(f"cut off or damaged at byte {tar.offset:,}")
 

@@ -16,7 +16,7 @@ _CHUNK = 1024  # images that wait for a thread at a time
 
 
 def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
-    """What is wrong with a set whose images were not opened; nothing if it is sound."""
+    """What is wrong with a set, without opening its images."""
     names, labels = images.class_names, images.labels
     if expected is not None:
         if count := miscounted(images.name, len(images)):

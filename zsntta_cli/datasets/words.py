@@ -18,13 +18,13 @@ from zsntta_cli.files import read_input
 _WORDNET = Path(__file__).parent / "wordnet" / "words.tsv.gz"
 _LARGEST_LIST = 2**26  # bytes of words: WordNet has two million
 
-# CSP, arXiv 2410.08611: what it leaves out, and the nouns that adjectives are put before.
+# CSP, arXiv 2410.08611: what it leaves out, and the nouns that follow its adjectives.
 _CSP_LEFT_OUT = ("noun.person", "noun.quantity", "noun.group", "adj.pert")
 _CSP_NOUNS = (
     "environment", "space", "object", "scene", "place", "item", "area", "view", "thing", "pattern",
     "structure", "landscape", "vista", "creature",
 )  # fmt: skip
-_CSP_SEED = 0  # the released code's, of another generator
+_CSP_SEED = 0  # as in the released code, which has another generator
 
 # CMA, arXiv 2405.16766.
 _CMA_PROMPTS = (

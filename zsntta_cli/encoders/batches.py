@@ -58,7 +58,7 @@ def load_batches(
 ) -> Iterator[tuple[Pixels, NDArray[np.bool_]]]:
     """Yield batches of images by their rows, in order.
 
-    Each has the pixels (b, H, W, 3) of those of B images that can be read, and a mask (B,) of them.
+    Each has the pixels (b, H, W, 3) of the readable ones of B images, and a mask (B,) of these.
 
     Raises:
         DatasetError: an image is broken, and broken images are not skipped.
@@ -68,7 +68,7 @@ def load_batches(
         try:
             return resize(images.read(row))
         except UNREADABLE as error:
-            if isinstance(error, ZsnttaError):  # it says what is wrong already
+            if isinstance(error, ZsnttaError):  # it says what is wrong
                 raise
             if skip_broken:
                 return None

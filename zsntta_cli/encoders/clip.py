@@ -39,7 +39,7 @@ class Encoder:
         self.gpu = torch.cuda.get_device_name(device) if is_cuda else None  # its name
         self.text = TextTower(model, weights.tokenize, device, choice.precision)
         self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
-        # More convolutions than the one that cuts an image into patches. Measured on the CPU: 1.4
+        # A ViT has one convolution, which cuts an image into patches. With more, the CPU is 1.4
         # times (RN50) to 1.6 times (tiny) as fast.
         convolutions = [m for m in model.visual.modules() if isinstance(m, torch.nn.Conv2d)]
         is_fast = device.type == "cpu" and len(convolutions) > 1
@@ -52,7 +52,7 @@ class Encoder:
         self._std = torch.tensor(config.std, device=device).view(-1, 1, 1)
         height, width = np.broadcast_to(config.size, 2).tolist()
         self.image_size = max(height, width)
-        self._final = width, height  # PIL's size of an image that no step of resizing changes
+        self._final = width, height  # the size, in PIL's order, of images that need no resizing
         self.embed_dim = self.encode_texts([""]).shape[1]
         self.identity = _identity(choice, self, weights)
         slow = [_SLOW] if choice.precision == AMP and device.type == "cpu" else []
@@ -114,7 +114,7 @@ class Encoder:
 
 
 def _identity(choice: EncoderChoice, encoder: Encoder, weights: Weights) -> dict[str, Any]:
-    """The identity of an encoder, all that its features can depend on, as a file returns it."""
+    """The identity of an encoder: all that its features can depend on, as read from a file."""
     import open_clip
     import torch
 
@@ -134,7 +134,7 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights: Weights) -> dict
         "logit_scale": float(model.logit_scale.detach().float().exp()),
         "versions": versions,
     }
-    if model.logit_bias is not None:  # SigLIP's; a softmax's identity says nothing of it
+    if model.logit_bias is not None:  # SigLIP's; other identities do not mention the loss
         identity |= {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
     read: dict[str, Any] = json.loads(json.dumps(identity))
     return read
@@ -167,7 +167,7 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         raise EncoderError(
             f"device '{device}' is not available ({first_line(error)}): try --device cpu"
         ) from error
-    logging.disable(logging.ERROR)  # open_clip's: what matters is forced, recorded or raised
+    logging.disable(logging.ERROR)  # open_clip's, all of which is forced, recorded or raised
     try:
         with warnings.catch_warnings(action="ignore"):
             return Encoder(load_weights(choice), choice, torch.device(device))

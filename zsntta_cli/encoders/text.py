@@ -48,7 +48,7 @@ class TextTower:
         """Take a model of open_clip, and what turns prompts into tokens (C, L), of length L."""
         self._model, self._tokenize, self._device = model, tokenize, device
         self._precision = precision
-        self.tell: Callable[[str], object] = warnings.warn  # who is told of prompts that are cut
+        self.tell: Callable[[str], object] = warnings.warn  # gets the notes on truncated prompts
         self._told = set[str]()
 
     def encode(self, prompts: Sequence[str]) -> NDArray[np.float32]:
@@ -124,7 +124,7 @@ class TextTower:
         import torch
 
         model = self._model
-        # A tower that can be cut reads its feature at the largest token, which is the end of text.
+        # A tower whose input can be cut reads its feature at the largest token, the end of text.
         is_plain = type(model) is open_clip.CLIP and model.text_pool_type == "argmax"
         cuts = is_plain and model.attn_mask is not None
         lengths = tokens.argmax(dim=1) if cuts else torch.zeros(len(tokens))
@@ -190,7 +190,7 @@ class TextTower:
 
 
 def _ends(prompt: str) -> str:
-    """A long prompt's beginning and end, which may be what is cut."""
+    """A long prompt's beginning and end."""
     return prompt if len(prompt) <= 2 * _SHOWN else f"{prompt[:_SHOWN]} … {prompt[-_SHOWN:]}"
 
 
@@ -211,7 +211,7 @@ def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArra
 
 
 def generic_text(encode: Encode) -> tuple[NDArray[np.float32], str]:
-    """An encoder's generic text (D,), which classes exceed, and its prompt and words.
+    """An encoder's generic text (D,), to compare classes with, and its prompt and words.
 
     It is the mean of the unit features of 256 nouns of WordNet, chosen at random but always the
     same: any 50 words in any prompt are as good as a thousand, but with 20 the mean depends on

@@ -27,11 +27,10 @@ _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # keys that a tag may have
 _CHECKPOINTS = (".pt", ".pth", ".bin", ".safetensors")  # endings of files of weights
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
-_SCALE = "logit_scale"  # the one tensor by which each CLIP is known, whatever its towers
+_SCALE = "logit_scale"  # the tensor that every CLIP has, whatever its towers
 _NO_WEIGHTS = ("input_resolution", "context_length", "vocab_size")  # in OpenAI's archives
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
-# PEFT saves what was trained apart from the model that it changes.
 ADAPTER = (
     "has a PEFT adapter instead of a complete model: write one with "
     "model.merge_and_unload().save_pretrained(FOLDER)"
@@ -42,7 +41,7 @@ class Weights(NamedTuple):
     """A model with its weights and tokenizer, and what its identity and its user should know."""
 
     model: Any  # of open_clip, or one with its names
-    tokenize: Callable[..., "torch.Tensor"]  # prompts to tokens (C, L), of a length that is given
+    tokenize: Callable[..., "torch.Tensor"]  # prompts to tokens (C, L), of a requested length
     sha256: str  # of the weights' file, or of the tensors if there is no single file
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = {}
@@ -86,7 +85,7 @@ def load_weights(choice: EncoderChoice) -> Weights:
         return _of_file(choice, tokenize)
     except EncoderError:
         raise
-    except Exception as error:  # open_clip raises whatever its many sources raise
+    except Exception as error:  # open_clip and its many sources raise errors of any kind
         raise EncoderError(_unavailable(choice, error)) from error
 
 
@@ -103,7 +102,7 @@ def _tokenizer(model: str) -> Callable[..., "torch.Tensor"]:
             in_cache(source, "tokenizer_config.json")
         tokenizer: Callable[..., torch.Tensor] = open_clip.get_tokenizer(model)
         return tokenizer
-    except Exception as error:  # transformers and the hub raise what they like
+    except Exception as error:  # transformers and the hub raise errors of any kind
         way = f"download https://huggingface.co/{source} and type --model local-dir:FOLDER"
         if isinstance(error, ImportError):
             way = "type pip install 'zsntta[transformers]'"
@@ -174,7 +173,7 @@ def _load_into(model: Any, path: Path) -> str:
 
 
 def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
-    """The tensors of each CLIP in a file, by their wrapper and prefix; its ending tells nothing."""
+    """The tensors of each CLIP in a file, by wrapper and prefix, whatever the file's ending."""
     import torch
     from safetensors.torch import load_file
 
@@ -199,7 +198,7 @@ def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
 
 
 def _state_sha256(model: Any) -> str:
-    """The digest of a model's tensors, for weights that do not lie in a single file."""
+    """The digest of a model's tensors, for weights that are not in a single file."""
     import torch
 
     digest = hashlib.sha256()
@@ -281,7 +280,7 @@ def fetch(choice: EncoderChoice) -> Path:
     tag = _tag(choice)
     try:
         return _download(tag)
-    except Exception as error:  # the hub raises whatever its many layers raise
+    except Exception as error:  # the hub raises errors of any kind
         raise EncoderError(_unavailable(choice, error)) from error
 
 
@@ -340,7 +339,7 @@ def foreseen(choice: EncoderChoice) -> str:
 
 
 def misspelt(model: str) -> str:
-    """A clause that says that a model does not exist and asks for a similar name; else empty."""
+    """A clause that names a model of a similar name if there is no such model; otherwise empty."""
     if ":" in model:
         return ""
     if open_clip := sys.modules.get("open_clip"):
@@ -375,7 +374,7 @@ def check_named(choice: EncoderChoice) -> None:
 def weights_request(choice: EncoderChoice) -> dict[str, Any]:
     """The part of an encoder's identity that is known without loading it."""
     request: dict[str, Any] = {"model": choice.model, "precision": choice.precision}
-    if choice.file:  # its digest identifies it, wherever it lies
+    if choice.file:  # its digest identifies it, wherever it is
         return {**request, "weights_sha256": sha256(Path(choice.pretrained))}
     digest = {"weights_sha256": sha256(_TINY_WEIGHTS)} if choice.model == TINY else {}
     return {**request, "pretrained": choice.pretrained, **digest}
