@@ -42,14 +42,10 @@ def missing_features(name: str, encoder: str, root: Path, cached: Sequence[str] 
     return StoreError(f"{lacks}: {way}")
 
 
-def missing_sets(missing: Mapping[str, Sequence[str]], root: Path, way: str = "") -> StoreError:
-    """The error for several sets without feature files, by the folders of their encoders.
-
-    `way` is what to do, if not the commands that make these files.
-    """
+def missing_sets(missing: Mapping[str, Sequence[str]], root: Path) -> StoreError:
+    """The error for several sets without feature files, by the folders of their encoders."""
     sets = " and ".join(f"{len(names)} by {folder}" for folder, names in missing.items())
-    way = way or f"type {making_all(missing, root)}"
-    return StoreError(f"feature files missing in {root}/: {sets}: {way}")
+    return StoreError(f"feature files missing in {root}/: {sets}: type {making_all(missing, root)}")
 
 
 def missing_text(

@@ -79,16 +79,22 @@ def pull(
             features = replace(store.read(file, rows=False), path=path)
             check_folder(root, path.parent.name, features.identity)
             with locked(path, note):
-                is_new = not path.exists()
-                if not is_new and store.read(path, rows=False).digest != features.digest:
-                    raise StoreError(
-                        f"{path} holds different features: delete it, or choose another "
-                        f"--features-dir"
-                    )
-                if is_new:
-                    with whole_file(path) as temporary:
-                        shutil.copyfile(file, temporary)
+                is_new = _copied(file, features)
             yield features, is_new
+
+
+def _copied(file: Path, features: Features) -> bool:
+    """Copy a file to the path of its features; whether it was missing there."""
+    path = features.path
+    if path.exists():
+        if store.read(path, rows=False).digest != features.digest:
+            raise StoreError(
+                f"{path} holds different features: delete it, or choose another --features-dir"
+            )
+        return False
+    with whole_file(path) as temporary:
+        shutil.copyfile(file, temporary)
+    return True
 
 
 def push(

@@ -13,6 +13,7 @@ import numpy as np
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.errors import SettingsError, StoreError, counted
 
 
@@ -71,24 +72,9 @@ def split(path: Path, wanted: str, seed: int, name: str | None = None) -> Iterat
     chosen = chosen_classes(wanted, whole.class_names, seed)
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
     name = name or f"{path.stem}-{f'{wanted}-s{seed}' if wanted.isdecimal() else Path(wanted).stem}"
-    before = whole.source.get("split")  # the set may be half of a split itself
-    of = {"of": before["of"], "from": before} if before else {"of": whole.name}
     without_texts = replace(whole, texts={}, generic=None, generic_source="")
-    for end, classes, half in (("id", chosen, whole), ("ood", rest, without_texts)):
-        rows = np.isin(whole.labels, classes)
-        half = replace(
-            half, name=f"{name}-{end}",
-            path=feature_path(path.parents[1], path.parent.name, f"{name}-{end}"),
-            source={**whole.source, "split": {**of, "classes": classes}},
-            image_features=whole.image_features[rows],
-            labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
-            class_names=tuple(whole.class_names[i] for i in classes),
-            texts={
-                template: replace(text, features=text.features[classes])
-                for template, text in half.texts.items()
-            },
-            created=store.now(),
-        )  # fmt: skip
+    for source, end, classes in ((whole, "id", chosen), (without_texts, "ood", rest)):
+        half = _half(source, f"{name}-{end}", classes)
         if half.path.exists():  # it only gets the texts that it lacks
             existing = store.read(half.path)
             if (existing.source, existing.identity) != (half.source, half.identity):
@@ -97,5 +83,22 @@ def split(path: Path, wanted: str, seed: int, name: str | None = None) -> Iterat
                 )
             texts = {**half.texts, **existing.texts}
             half = replace(half, texts=texts, created=existing.created)
-        store.write(half, ids[rows].tolist())
+        store.write(half, ids[np.isin(whole.labels, classes)].tolist())
         yield half.path
+
+
+def _half(whole: Features, name: str, classes: list[int]) -> Features:
+    """The images and the texts of some classes of a set, as a set of this name."""
+    rows, folder = np.isin(whole.labels, classes), whole.path.parent
+    before = whole.source.get("split")  # the set may be half of a split itself
+    of = {"of": before["of"], "from": before} if before else {"of": whole.name}
+    texts = dict[str, Text]()
+    for template, text in whole.texts.items():
+        texts[template] = replace(text, features=text.features[classes])
+    return replace(
+        whole, name=name, path=feature_path(folder.parent, folder.name, name),
+        source={**whole.source, "split": {**of, "classes": classes}},
+        image_features=whole.image_features[rows],
+        labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
+        class_names=tuple(whole.class_names[i] for i in classes), texts=texts, created=store.now(),
+    )  # fmt: skip
