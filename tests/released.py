@@ -150,7 +150,7 @@ def tower(name):
 
     A pattern a class, of independent pixels, and noise; OOD, -1, is the last pattern.
     """
-    stored = _part(load("live-towers"), name)
+    stored = part(load("live-towers"), name)
     state = _Draws(0).clip(*(("resnet", 16) if name == "resnet" else ("vit", 24)))
     state["logit_scale"] = torch.tensor(math.log(100 if name == "resnet" else 60))
     if name == "resnet":
@@ -172,8 +172,10 @@ def checksum(state, images):
     return zlib.crc32(images.numpy(), zlib.crc32(weights.numpy()))
 
 
-def _part(arrays, prefix):
-    return {n.partition("/")[2]: arrays[n] for n in arrays if n.startswith(f"{prefix}/")}
+def part(arrays, prefix):
+    """The arrays below a prefix, by the rest of their names."""
+    start = f"{prefix}/"
+    return {n.removeprefix(start): arrays[n] for n in arrays if n.startswith(start)}
 
 
 def _batch_norms(convolutions, means, variances):

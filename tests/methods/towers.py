@@ -65,17 +65,25 @@ def noisy_crops(data, items, *_):
     return ((i, (data.encoder.inputs + noise)[i : i + 1]) for i in items.tolist())
 
 
-def logits_seen(monkeypatch):
-    """All logits that decisions will be made from."""
+def decided(data, run):
+    return Decisions.joined(list(METHODS[run.method](data, run.options, run.threshold).run()))
+
+
+def decided_as_released(data, run, expected, monkeypatch, logits_within, chosen=slice(None)):
+    """The decisions, which are the released code's, and by its logits, where any are made."""
     seen, scores = [], base.zero_shot_scores
     monkeypatch.setattr(
         base, "zero_shot_scores", lambda z: seen.append(z.detach().clone()) or scores(z)
     )
-    return seen
-
-
-def decided(data, run):
-    return Decisions.joined(list(METHODS[run.method](data, run.options, run.threshold).run()))
+    # oneDNN's sums are in another order than those of the released run, whose learning rates
+    # amplify rounding.
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
+    decisions = decided(data, run)
+    assert np.array_equal(decisions.class_index, expected["class_index"])
+    assert np.array_equal(decisions.is_noise, expected["is_noise"])
+    logits = expected["logits"][chosen]
+    np.testing.assert_allclose(torch.cat(seen), logits, atol=logits_within)
+    return decisions
 
 
 def live_run(method, preset="paper", **values):
