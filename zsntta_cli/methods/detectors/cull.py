@@ -17,7 +17,8 @@ than any text does:
 
 An image is flagged iff e < level or s > tau. It is decided by itself and by what was learned before
 its block, so items may come one by one. Items are learned in blocks because thresholds are
-quantiles of the ring, where an item keeps the views that decided it.
+quantiles of the ring, where an item keeps the views that decided it. If items come in order of their
+classes, `Order` adds a prior to the logits of equation 5.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ _APART = 30.0  # logits that two classes must differ by, for their mean to stand
 _KEEPS = np.array([[0.5], [0.9], [0.98]])  # of a window's shares from item to item: 2, 10, 50 items
 _BEFORE = 512  # items before the last M that move the shares, too: 0.98 ** 512 is 3e-5
 _two = partial(option, within=Range(least=2))
-_level = partial(option, None, within=Range(least=-1000, most=1000))  # beyond any logits
+_level = partial(option, None, within=Range(least=-1000, most=1000))  # nats
 
 Classes = NDArray[np.int32]
 
