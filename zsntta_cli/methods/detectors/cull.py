@@ -17,8 +17,8 @@ than any text does:
 
 An image is flagged iff e < level or s > tau. It is decided by itself and by what was learned before
 its block, so items may come one by one. Items are learned in blocks because thresholds are
-quantiles of the ring, where an item keeps the views that decided it. If items come in order of their
-classes, `Order` adds a prior to the logits of equation 5.
+quantiles of the ring, where an item keeps the views that decided it. If items come in order of
+their classes, `Order` adds a prior to the logits of equation 5.
 """
 
 from dataclasses import dataclass
