@@ -270,7 +270,7 @@ class StreamSettings(Settings):
     )  # fmt: skip
     seed: int = amount(0, "Seed of the stream's order and of a random detector.")
     order: str = option(  # the paper's is shuffled; real ones may be sorted, bursty, clean at first
-        "shuffled", "Order of the stream (docs/detector.md, docs/streams.md).", choices=ORDERS,
+        "shuffled", "Order of the stream (docs/streams.md).", choices=ORDERS,
         checked_by=parse_order,
     )  # fmt: skip
     noise: str = option(
