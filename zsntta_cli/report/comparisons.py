@@ -4,6 +4,7 @@ A figure has at most MOST_LINES lines in a panel and MOST_PANELS panels. If ther
 shows the settings that most runs share, and a note says what is left out and how to see it.
 """
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -79,13 +80,8 @@ def pairs_of(tables: Sequence[ResultTable]) -> list[Pair]:
 
 def titles_of(pairs: Sequence[Pair]) -> dict[Pair, str]:
     """Titles for the pairs of one figure: the sets that differ, or both sets of a single pair."""
-    id_sets, ood_sets = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
-    titles = {}
-    for id_set, ood_set in pairs:
-        parts = [id_set] * (len(id_sets) > 1 or len(pairs) == 1)
-        parts += [ood_set] * ((len(ood_sets) > 1 or len(pairs) == 1) and bool(ood_set))
-        titles[id_set, ood_set] = " / ".join(parts)
-    return titles
+    differ = [len(pairs) == 1 or len({*sets}) > 1 for sets in zip(*pairs, strict=True)]
+    return {pair: " / ".join(filter(None, itertools.compress(pair, differ))) for pair in pairs}
 
 
 def runs_on(rows: Sequence[ResultRow], pair: Pair) -> dict[int, Record]:
@@ -99,11 +95,10 @@ def runs_on(rows: Sequence[ResultRow], pair: Pair) -> dict[int, Record]:
 
 def by_pair(rows: Sequence[ResultRow], pairs: Sequence[Pair], metric: str) -> ByPair:
     """A metric of finished runs."""
-    by_title: dict[str, dict[int, float]] = {}
-    for pair, title in titles_of(pairs).items():
-        runs = runs_on(rows, pair).items()
-        by_title[title] = {seed: run.metric(metric) for seed, run in runs if not run.unfinished}
-    return by_title
+    return {
+        title: {s: r.metric(metric) for s, r in runs_on(rows, pair).items() if not r.unfinished}
+        for pair, title in titles_of(pairs).items()
+    }
 
 
 def _printed(of: Mapping[Pair, Mapping[str, float]], pairs: Sequence[Pair], metric: str) -> ByPair:

@@ -113,14 +113,11 @@ def _histogram(title: str, run: Record, name: str) -> Panel:
         shares = tuple(100 * n / (sum(counts) or 1) for n in counts)
         series.append(Series(kind, middles, shares, STAIRS))
     if name == "scores":
-        thresholds = run.curves.get("thresholds", {})
         # The detector's if that decided, else that on the zero-shot score: the scale always fits.
-        for which in ("detector", "zero_shot"):
-            if values := [value for value in thresholds.get(which) or () if value is not None]:
-                cut, top = float(statistics.median(values)), max(map(max, (s.y for s in series)))
-                series.append(
-                    Series("threshold (median)", (cut, cut), (0, top), LINE, (), "threshold")
-                )
-                break
+        thresholds = map(run.curves.get("thresholds", {}).get, ("detector", "zero_shot"))
+        known = ([value for value in values or () if value is not None] for values in thresholds)
+        if values := next(filter(None, known), None):
+            x, top = (float(statistics.median(values)),) * 2, max(max(s.y) for s in series)
+            series.append(Series("threshold (median)", x, (0, top), LINE, (), "threshold"))
     across = "ID score" + ", after − before" * (name == "difference")
     return Panel(title, across, "share of samples (%)", tuple(series))

@@ -231,13 +231,13 @@ def usual(table: ResultTable) -> ResultTable:
 
     A preset's own settings come before others, starting with the preset that most runs have.
     """
-    presets, groups = Counter[str](), dict[Any, list[ResultRow]]()
-    for row in table.rows:
-        presets[row.settings[PRESET]] += len(row.records)
-        settings = tuple({**row.settings, "ratio": None}.items())
-        groups.setdefault((row.method, row.stream, settings), []).append(row)
+
+    def at_all_ratios(row: ResultRow) -> Any:
+        return row.method, row.stream, tuple({**row.settings, "ratio": None}.items())
+
+    presets = Counter(row.settings[PRESET] for row in table.rows for _ in row.records)
     most_used: dict[str, tuple[Any, list[ResultRow]]] = {}
-    for group in groups.values():
+    for group in frame.grouped(table.rows, at_all_ratios).values():
         run, preset = group[0].records[0].settings, group[0].settings[PRESET]
         is_own = {*differing_settings(run, preset)} <= {"ratio", "seed"}
         is_own &= run.prompt == datasets.default_prompt(run.id_set)

@@ -99,9 +99,9 @@ def summary(rows: Sequence[Row], facts: Facts, shown: int = 0, is_page: bool = F
     answers = Counter(row["answer"] for row in judged)
     noise, unsure, unread = answers[NOISE], answers[UNSURE], len(rows) - len(judged)
     classes = counted(facts.classes, "class", "classes")
-    flagged, by = "flagged as noise", f" ({facts.method}, {classes})"
-    if is_page:
-        flagged, by = "do not belong (noise)", f"; decided by {facts.method} with {classes}"
+    flagged = "do not belong (noise)" if is_page else "flagged as noise"
+    decided = "; decided by {} with {}" if is_page else " ({}, {})"
+    by = decided.format(facts.method, classes)
     doubt, failed = f", {unsure:,} unsure" * (unsure > 0), f", {unread:,} not read" * (unread > 0)
     lines = [f"{counted(len(rows), 'image')}, {noise:,} {flagged}{doubt}{by}{failed}."]
     if facts.is_embedded:

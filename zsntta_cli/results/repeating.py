@@ -84,7 +84,5 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
         f"{kind}{','.join(names)} differ from the record's: {why}."
         for (kind, why), names in sets.items()
     ]
-    differing = {
-        run.settings.method for run in runs if run.revision != (revision(run.settings.method) or "")
-    }
-    return sentences + [f"{m} has other rules or another source here." for m in sorted(differing)]
+    methods = {r.settings.method for r in runs if r.revision != (revision(r.settings.method) or "")}
+    return sentences + [f"{m} has other rules or another source here." for m in sorted(methods)]

@@ -53,10 +53,8 @@ def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
         present = {*values} - {None}
         if present.isdisjoint(wanted):
             in_order = sorted(present, key=lambda value: (isinstance(value, str), value))
-            choices, asked = ", ".join(map(str, in_order)), ", ".join(map(str, wanted))
-            raise SettingsError(
-                f"no matching kept run has {name} {asked}: found {choices or 'none'}."
-            )
+            choices, asked = ", ".join(map(str, in_order)) or "none", ", ".join(map(str, wanted))
+            raise SettingsError(f"no matching kept run has {name} {asked}: found {choices}.")
         fits = {*wanted, None} if name == "ood" else {*wanted}
         fitting = [run for run, value in zip(fitting, values, strict=True) if value in fits]
     return fitting

@@ -87,8 +87,8 @@ def _about(records: Sequence[Record], left_out: Sequence[str]) -> list[str]:
 def _in_short(tables: Sequence[ResultTable]) -> Iterator[Part]:
     """Which method has the highest mean Acc_H, where, and whether seeds explain it."""
     heads = ("ID set", "Noise", "Highest", "Acc_H", "Next", "Acc_H", "Beyond seeds")
-    sheet = Sheet("The highest mean Acc_H at each noise ratio", heads)
-    sheet.rows = [labels for table in tables for labels in _firsts(table)]
+    rows = [labels for table in tables for labels in _firsts(table)]
+    sheet = Sheet("The highest mean Acc_H at each noise ratio", heads, rows=rows)
     for method, count in Counter(labels[2] for labels in sheet.rows).most_common():
         over = f"{count} of {len(sheet.rows)} comparisons of methods (an ID set at a noise ratio)"
         yield Part(f"{method} has the highest mean Acc_H in {over}.")
