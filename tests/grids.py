@@ -11,7 +11,6 @@ from kept import kept_run
 METHODS = ("zs-clip", "adand", "cull", "tda")
 OOD_SETS = ("glyphs", "textures", "other-shapes")
 SEEDS = (0, 1, 2)
-RATIO = 0.5
 
 
 @dataclass(frozen=True)
@@ -30,37 +29,18 @@ def run_of(cell):
     """A kept run of a cell."""
     record = {"unfinished": 50} if cell.is_stopped else {}
     return kept_run(
-        cell.method, cell.ood_set, RATIO, cell.seed, known=cell.known, caught=cell.known,
+        cell.method, cell.ood_set, 0.5, cell.seed, known=cell.known, caught=cell.known,
         samples=100, record=record,
     )  # fmt: skip
 
 
 @st.composite
-def partial_grids(draw, stopped=True, seeds=SEEDS):
+def partial_grids(draw):
     """Some runs of methods x OOD sets x seeds, few of them stopped, in any order; never none."""
-    places = [(m, o, s) for m in METHODS for o in OOD_SETS for s in seeds]
+    places = [(m, o, s) for m in METHODS for o in OOD_SETS for s in SEEDS]
     chosen = draw(st.lists(st.sampled_from(places), min_size=1, max_size=24, unique=True))
-    cells = []
-    for method, ood_set, seed in chosen:
-        is_stopped = stopped and draw(st.integers(0, 9)) == 0
-        cells.append(Cell(method, ood_set, seed, draw(st.integers(1, 99)), is_stopped))
-    return cells
-
-
-def folded(values):
-    """Mean and sample standard deviation in percent with two digits, as all views show them."""
-    mean = statistics.fmean(values)
-    spread = f"±{statistics.stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{mean:.2f}{spread}"
-
-
-def finished(cells, method, ood_set):
-    """What a method has right on an OOD set in percent, by seed, of runs that were finished."""
-    return {
-        c.seed: c.known
-        for c in cells
-        if (c.method, c.ood_set) == (method, ood_set) and not c.is_stopped
-    }
+    results = st.tuples(st.integers(1, 99), st.sampled_from([False] * 9 + [True]))
+    return [Cell(*place, *draw(results)) for place in chosen]
 
 
 def sets_of(cells):
@@ -70,26 +50,27 @@ def sets_of(cells):
 
 def average_of(cells, method):
     """The average Acc_H (here Acc_S, Acc_N and Acc_H are one) by the rules, by seed; {} if none."""
-    by_set = [finished(cells, method, name) for name in sets_of(cells)]
-    seeds = set.intersection(*map(set, by_set))
-    return {seed: statistics.fmean([values[seed] for values in by_set]) for seed in seeds}
+    by_set = {name: {} for name in sets_of(cells)}
+    for cell in cells:
+        if cell.method == method and not cell.is_stopped:
+            by_set[cell.ood_set][cell.seed] = cell.known
+    seeds = set.intersection(*map(set, by_set.values()))
+    return {s: statistics.fmean([of_set[s] for of_set in by_set.values()]) for s in seeds}
 
 
 def expected_averages(cells):
-    """By method the text of its average; a dash where it has none."""
-    averages = {method: average_of(cells, method) for method in methods_of(cells)}
-    return {m: folded([*values.values()]) if values else "-" for m, values in averages.items()}
-
-
-def methods_of(cells):
-    """The methods that have a run, in the order of the package."""
-    return [name for name in METHODS if any(c.method == name for c in cells)]
+    """By method, as the package lists them, the text of its average in percent; a dash if none."""
+    texts = {}
+    for method in (name for name in METHODS if any(c.method == name for c in cells)):
+        values = [*average_of(cells, method).values()]
+        spread = f"±{statistics.stdev(values):.2f}" if len(values) > 1 else ""
+        texts[method] = f"{statistics.fmean(values):.2f}{spread}" if values else "-"
+    return texts
 
 
 def best_averages(cells):
     """The methods whose average is the best; none where there are not two to compare."""
     means = {m: statistics.fmean(a.values()) for m in METHODS if (a := average_of(cells, m))}
-    if len(means) < 2:
-        return set()
-    top = max(means.values())
-    return {method for method, mean in means.items() if math.isclose(mean, top, abs_tol=1e-12)}
+    top = max(means.values(), default=0)
+    best = {method for method, mean in means.items() if math.isclose(mean, top, abs_tol=1e-12)}
+    return best if len(means) > 1 else set()

@@ -1,6 +1,7 @@
 """Record runs that several tests make by hand; none of it is a test."""
 
-import numpy as np
+import math
+
 from made import PROMPT
 
 from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
@@ -13,10 +14,10 @@ FIRST = "2026-01-02T03:04:05+00:00"
 
 def kept_run(
     method="zs-clip", ood="glyphs", ratio=0.5, seed=0, *, known=8, caught=8, samples=10,
-    id_set="shapes", encoder="tiny", prompt=PROMPT, auroc=0.9, digests=None,
-    curves=None, record=None, **values,
+    id_set="shapes", encoder="tiny", prompt=PROMPT, digests=None, curves=None, record=None,
+    **values,
 ):  # fmt: skip
-    """A run with so many of its ID samples right and OOD samples caught, or those of some places.
+    """A run with so many of its ID samples right and OOD samples caught.
 
     `samples`: ID samples; as many OOD samples at a ratio of one half, or of the sets' own.
     `digests` and `record` take the place of single values of the record.
@@ -24,63 +25,39 @@ def kept_run(
     settings = build_run(method, encoder, id_set, ood, prompt, ratio=ratio, seed=seed, **values)
     share = 0.5 if isinstance(ratio, str) else ratio
     n_ood = round(samples * share / (1 - share))
-    right = np.append(_places(known, samples), _places(caught, n_ood))
-    is_id = np.arange(samples + n_ood) < samples
-    acc_s, acc_n = right[is_id].mean(), right[~is_id].mean() if n_ood else float("nan")
+    acc_s = min(known, samples) / samples
+    acc_n = min(caught, n_ood) / n_ood if n_ood else math.nan
     seen = {id_set: "1" * 64, f"text/{id_set}": "2" * 64}
     seen |= {ood: "3" * 64} if n_ood else {}
     seen |= {"noise-gaussian": "4" * 64} if settings.stream.noise != "none" else {}
-    made = {
-        "settings": settings,
-        "accuracies": measures(
-            "accuracies",
-            acc_s=float(acc_s),
-            acc_n=float(acc_n),
-            acc_h=harmonic_mean(acc_s, acc_n),
-        ),
-        "detection": measures(
-            "detection",
-            auroc=auroc,
-            fpr95=1 - auroc,
-            fpr95_ood=1 - auroc,
-            aupr=auroc,
-            aupr_ood=auroc,
-        ),
+    facts = {
+        "settings": settings, "accuracies": accuracies(acc_s, acc_n),
+        "detection": measures("detection", auroc=0.9),
         "flags": Measures(precision=0.5, flagged=0.5, clean_flagged=0.5),
-        "counts": {"id": samples, "ood": n_ood, "noise": 0},
-        "repeated": {},
-        "digests": seen | (digests or {}),
-        "seconds": 0.25,
-        "created": FIRST,
-        "versions": VERSIONS,
-        "revision": revision(method),
-        "memory": 100 * 2**20,
-    }
-    return Record(**made | {"curves": curves or {}} | (record or {}))
+        "counts": {"id": samples, "ood": n_ood, "noise": 0}, "repeated": {},
+        "digests": seen | (digests or {}), "seconds": 0.25, "created": FIRST,
+        "versions": VERSIONS, "revision": revision(method), "memory": 100 * 2**20,
+        "curves": curves or {},
+    }  # fmt: skip
+    return Record(**facts | (record or {}))
 
 
-def run_of(
-    method, accuracies=(0.5, 0.5), curves=None, id_set="shapes", ood_set="glyphs", **values
-):  # fmt: skip
+def run_of(method, values=(0.5, 0.5), curves=None, id_set="shapes", ood_set="glyphs", **settings):
     """A run with an Acc_S and an Acc_N of its own."""
-    acc_s, acc_n = accuracies
-    own = measures("accuracies", acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n))
     return kept_run(
         method, ood_set, id_set=id_set, samples=100, curves=curves,
-        record={"accuracies": own}, **values,
+        record={"accuracies": accuracies(*values)}, **settings,
     )  # fmt: skip
+
+
+def accuracies(acc_s, acc_n):
+    return measures("accuracies", acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n))
 
 
 def measures(group, **values):
     """All metrics of a part of a record: those that are not given are a quarter."""
     names = [metric.name for metric in METRICS.values() if metric.group == group]
     return Measures(dict.fromkeys(names, 0.25) | values)
-
-
-def _places(right, total):
-    """Whether each of `total` samples is right: the first so many, or those that are named."""
-    chosen = range(right) if isinstance(right, int) else right
-    return np.isin(np.arange(total), list(chosen))
 
 
 def curves(points=64, bins=50):

@@ -16,7 +16,6 @@ from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import Runner
 from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation.simulator import Simulator
 
 ROOT = Path(__file__).parents[2]
 TINY = EncoderChoice("tiny")
@@ -152,23 +151,6 @@ def test_a_programming_error_ends_all_and_what_is_done_stays_kept(features, tmp_
     with pytest.raises(Exception, match="division by zero"):
         dict(Runner(features, jobs, keeping=keeping).outcomes(runs, goes_on=True))
     assert len(kept_before(features, runs, keeping)) > 8
-
-
-def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monkeypatch):
-    torch = pytest.importorskip("torch")
-    events, runs, replay = [], grid(features, ["adand"], seed=range(2)), Simulator.replay
-
-    def fill(self, run, analyse=False):
-        events.append(run)
-        if run == runs[0]:
-            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
-        return replay(self, run, analyse)
-
-    monkeypatch.setattr(Simulator, "replay", fill)
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: events.append("emptied"))
-    found = dict(Runner(features).outcomes(runs, goes_on=True))
-    assert found[runs[0]] == "CUDA out of memory."
-    assert events == [runs[0], "emptied", runs[1]]
 
 
 # Live runs
