@@ -23,19 +23,21 @@ class Answer:
 
 
 class _Standard(io.TextIOWrapper):
-    def __init__(self):
-        super().__init__(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+    def __init__(self, content="", is_terminal=False):
+        held = io.BytesIO(content.encode())
+        super().__init__(held, encoding="utf-8", errors="backslashreplace")
+        self.isatty = lambda: is_terminal
 
     def printed(self):
         self.flush()
         return self.buffer.getvalue().decode()
 
 
-def typed(*words, said=None):
-    """Run a line, with `said` on standard input."""
+def typed(*words, said="", is_terminal=False):
+    """Run a line, with `said` on standard input, which may be a terminal."""
     out, err, code, exception = _Standard(), _Standard(), 0, None
     stdin = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO((said or "").encode()), encoding="utf-8")
+    sys.stdin = _Standard(said, is_terminal)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main([str(word) for word in words])

@@ -8,9 +8,7 @@ import re
 import pytest
 from kept import kept_run
 from made import fails
-from typed import typed
 
-from zsntta_cli.cli import records
 from zsntta_cli.results.store import RecordStore
 
 PATH = "kept.sqlite"
@@ -80,15 +78,10 @@ def test_csv_and_json_have_the_one_schema_and_the_key(keep, zsntta, tmp_path):
 
 
 @pytest.fixture
-def some_live(keep, zsntta, monkeypatch):
+def some_live(keep, zsntta):
     keep(kept_run(), kept_run("tent", record={"seconds": 9000}), kept_run("tpt", seed=1))
 
-    def remove(*words, terminal=False, answer=""):
-        monkeypatch.setattr(records, "_is_answered", lambda: terminal)
-        words = ["records", "remove", *words, "--records", PATH]
-        return typed(*words, said=answer)
-
-    return remove
+    return lambda *words, **stdin: zsntta("records", "remove", *words, "--records", PATH, **stdin)
 
 
 def test_live_runs_are_not_removed_unasked(some_live, zsntta):
@@ -101,7 +94,7 @@ def test_live_runs_are_not_removed_unasked(some_live, zsntta):
 
 @pytest.mark.parametrize(("answer", "left"), [("n\n", 3), ("y\n", 0), ("", 3)])
 def test_on_a_terminal_it_is_a_question(some_live, zsntta, answer, left):
-    result = some_live("--all", terminal=True, answer=answer)
+    result = some_live("--all", said=answer, is_terminal=True)
     assert "Remove 2 live runs of 2.5 hours of method time?" in result.stderr
     assert (result.exit_code == 0) == (left == 0)
     assert len(rows(zsntta)) == left

@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -110,17 +111,20 @@ def _check_outputs(typed: Mapping[str, Any]) -> None:
         output = typed.get(name)
         if not output or (os.path.exists(output) and not os.path.isfile(output)):
             continue
-        for other, value in typed.items():
-            for named in value if isinstance(value, list) else [value]:
-                text = str(named) if isinstance(named, str | Path) and other != name else ""
-                typed_path = os.path.expanduser(text)
-                # NAME=PATH and a pattern name files, too
-                for path in (typed_path, text.partition("=")[2], *glob.glob(typed_path)):
-                    if path and _is_same(output, path):
-                        raise SettingsError(
-                            f"--{name} {output} would replace {named}, which this command also "
-                            f"names: choose another file to write."
-                        )
+        others = (value for other, value in typed.items() if other != name)
+        for text in chain(*(value if isinstance(value, list) else [value] for value in others)):
+            named = _named_files(str(text)) if isinstance(text, str | Path) else ()
+            if any(_is_same(output, path) for path in named):
+                raise SettingsError(
+                    f"--{name} {output} would replace {text}, which this command also names: "
+                    "choose another file to write."
+                )
+
+
+def _named_files(text: str) -> Iterator[str]:
+    """The files that a text may name: by itself, as NAME=PATH, or as a pattern."""
+    path = os.path.expanduser(text)
+    return filter(None, (path, text.partition("=")[2], *glob.glob(path)))
 
 
 def _is_same(output: Path, path: str) -> bool:

@@ -43,12 +43,9 @@ def run(
     experiment = read_experiment(file)
     choice = experiment.blocks[0].encoder or experiment.encoder
     ctx.params.update(  # for proposed commands
-        features_dir=experiment.features, data_root=experiment.data, encoder=choice.folder
-    )
-    if not choice.folder:
-        ctx.params.update(
-            model=choice.model, pretrained=choice.pretrained, precision=choice.precision
-        )
+        features_dir=experiment.features, data_root=experiment.data, encoder=choice.folder,
+        model=choice.model, pretrained=choice.pretrained, precision=choice.precision,
+    )  # fmt: skip
     try:
         tables = _checked(experiment)
         runs, notes = experiment.runs()

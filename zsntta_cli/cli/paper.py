@@ -58,16 +58,13 @@ class RowOptions:
         reader=whole_numbers,
     )
     method: Names = _measured(
-        "Methods to add as rows on the same streams, including your own.",
-        reader=names,
-    )  # fmt: skip
+        "Methods to add as rows on the same streams, including your own.", reader=names
+    )
     prompt: str | None = option(None, "Cached template for all sets, or 'code' or 'paper'.")
     assignments: Names = option(
-        None,
-        "Setting that differs from the paper's: METHOD.SETTING=VALUE.",
-        "--set",
+        None, "Setting that differs from the paper's: METHOD.SETTING=VALUE.", "--set",
         metavar="NAME=VALUE",
-    )
+    )  # fmt: skip
     ood_items: Path | None = option(
         None,
         "Folder of lists of OOD images, ODDS/ID_OOD.txt. For pairs without a list, images are "
@@ -169,8 +166,8 @@ def paper(
             **encoder.given, "method": rows.method, "seed": rows.seed, "set": rows.assignments,
             "prompt": rows.prompt, "ood-items": rows.ood_items, "extract": extract, "live": live,
         }  # fmt: skip
-        if typed := [name for name, value in of_runs.items() if value]:
-            raise SettingsError(f"--published measures nothing: omit --{typed[0]}.")
+        if typed := next((name for name, value in of_runs.items() if value), ""):
+            raise SettingsError(f"--published measures nothing: omit --{typed}.")
         _show_published(tables, figures, written, output)
         return
     wishes, keeping = rows.wishes(store.features_dir, encoder), store.keeping()

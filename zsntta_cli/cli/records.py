@@ -169,17 +169,12 @@ def remove(
         if seconds := [run.seconds for run in runs if METHODS[run.settings.method].live]:
             hours = f"{sum(seconds) / 3600:,.2g} hours of method time"
             live = f"{counted(len(seconds), 'live run')} of {hours}"
-            if not _is_answered():
+            if not sys.stdin.isatty():
                 raise SettingsError(f"{live} would be removed: add --yes to remove them")
             if not typer.confirm(f"Remove {live}?", err=True):
                 raise typer.Exit(1)
         records.remove(unwanted)
     say(f"removed {counted(len(unwanted), 'run')}")
-
-
-def _is_answered() -> bool:
-    """Whether somebody sits at a terminal."""
-    return sys.stdin.isatty()
 
 
 def _keys(records: "RecordStore", beginnings: Names, wanted: WantedRuns) -> list[str]:

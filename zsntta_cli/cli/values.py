@@ -54,11 +54,10 @@ def whole_numbers(text: str) -> list[int]:
 
 def numbers(text: str) -> list[float]:
     """Numbers, between commas."""
+    parts = texts(text)
     try:
-        return [float(part) for part in texts(text)]
-    except ValueError as error:
-        if isinstance(error, SettingsError):
-            raise
+        return [*map(float, parts)]
+    except ValueError:
         raise SettingsError(f"'{short(text)}' is not a number or a list of them.") from None
 
 
