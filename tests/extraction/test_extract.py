@@ -1,8 +1,6 @@
 """One set to its feature file: the encoder's features, once, resumed, never mixed."""
 
-import os
 import resource
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import IMAGE_BOMB, PROMPT, TINY, ZSNTTA, refused
+from made import IMAGE_BOMB, PROMPT, refused
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
@@ -180,22 +178,6 @@ def test_features_in_float32_are_the_encoders_to_the_bit_and_float16_are_them_ro
     np.testing.assert_array_equal(exact.image_features, by_encoder)
     rounded = store.read(extractor(overwrite=True).dataset(images).path)
     np.testing.assert_array_equal(rounded.image_features, by_encoder.astype(np.float16))
-
-
-def test_any_number_of_threads_gives_the_same_bits(tmp_path):
-    line = [ZSNTTA, "extract", *TINY, "--dataset", "shapes,glyphs", "--limit", "200", "--prompt",
-            "clip-80", "--features-dir"]  # fmt: skip
-    for threads in ("1", "2"):
-        environment = {**os.environ, "OMP_NUM_THREADS": threads}
-        subprocess.run(
-            [*line, tmp_path / threads], check=True, capture_output=True, env=environment
-        )
-    for name in ("shapes.h5", "glyphs.h5"):
-        one, more = (store.read(tmp_path / threads / "tiny" / name) for threads in ("1", "2"))
-        assert (one.identity["threads"], more.identity["threads"]) == (1, 2)
-        assert one.digest == more.digest
-        for prompt, of_names in one.texts.items():
-            assert of_names.features.tobytes() == more.texts[prompt].features.tobytes(), prompt
 
 
 # --- the encoder's generic text
