@@ -78,9 +78,8 @@ def test_all_that_a_file_holds_comes_back(hub, features, tmp_path):
     for one, _ in done:
         before, after = store.read(features / "made" / one.path.name), store.read(one.path)
         assert store.read_sample_ids(before.path) == store.read_sample_ids(after.path)
-        assert (before.seal, before.digest, before.kind) == (after.seal, after.digest, after.kind)
-        assert (before.source, before.machine) == (after.source, after.machine)
-        assert before.created == after.created
+        for name in ("seal", "kind", "source", "machine", "created"):  # a seal covers the rest
+            assert getattr(before, name) == getattr(after, name)
     again = pulled(tmp_path / "here", at=f"@{REVISION}")
     assert not any(is_new for _, is_new in again)
 

@@ -39,7 +39,7 @@ def chosen_classes(wanted: str, class_names: Sequence[str], seed: int) -> list[i
             raise SettingsError(f"id-classes is {wanted}, must be in [1, {total - 1}].")
         generator = np.random.Generator(np.random.PCG64(seed))
         return sorted(generator.permutation(total)[: int(wanted)].tolist())
-    from zsntta_cli.datasets.words import read_words  # it draws: not for every start
+    from zsntta_cli.datasets.words import read_words  # it loads what draws images
 
     names = set(read_words(Path(wanted)))
     if strange := sorted(names - set(class_names)):
