@@ -109,9 +109,8 @@ def test_subfolders_are_classes_with_all_that_is_within(examples, encoding, tiny
     star.rename(examples / "star/more" / star.name)
     (examples / ".hidden").mkdir()
     (examples / "beside.png").write_bytes(b"of no class")
-    classes, photos = photo_classes(examples, encoding)
-    assert classes.names == ("circle", "cross", "star")
-    assert len(photos) == 9
+    classes = photo_classes(examples, encoding)
+    assert (classes.names, classes.judged) == (("circle", "cross", "star"), 9)
     detector = Detector.of(tiny, photos=examples)
     assert detector.names == classes.names
     np.testing.assert_allclose(detector.text, classes.features, atol=2e-3)
@@ -126,8 +125,7 @@ def test_what_cannot_be_read_is_told_and_left_out(examples, encoding):
     first, second, _ = (examples / "star").iterdir()
     first.write_text("no image")
     second.unlink()
-    _, photos = photo_classes(examples, encoding)
-    assert len(photos) == 7
+    assert photo_classes(examples, encoding).judged == 6
     unreadable, single, _ = encoding.reporter.notes
     assert f"1 of 8 example photos cannot be read (the first: {first}: " in unreadable
     assert "only one example photo: star;" in single

@@ -189,7 +189,7 @@ def _extract_sets(
         device, workers = settings.device, settings.workers
         encoding = Encoding(choice, settings.features_dir, device, workers, reporter)
         with encoding.store, limited_to(None):
-            photos = photo_classes(class_photos, encoding)[0]
+            photos = photo_classes(class_photos, encoding)
     failed, sets = list[str](), list["Features"]()
     goes_on = failed if len(plan.datasets) > 1 else None
     for extracted in extract(plan, choice, settings, reporter, goes_on):

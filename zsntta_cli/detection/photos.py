@@ -51,8 +51,8 @@ class PhotoClasses(NamedTuple):
     judged: int  # photos that were left out: those of classes with two or more
 
 
-def photo_classes(folder: Path, encoding: Encoding) -> tuple[PhotoClasses, frozenset[bytes]]:
-    """Classes from the example photos in a folder, with the bytes of the photos' features.
+def photo_classes(folder: Path, encoding: Encoding) -> PhotoClasses:
+    """Classes from the example photos in a folder.
 
     Photos that cannot be read are left out, with a warning.
 
@@ -94,7 +94,7 @@ def photo_classes(folder: Path, encoding: Encoding) -> tuple[PhotoClasses, froze
         right = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"
         line += f": {right} (logit scale {classes.scale:g})"
     note(f"{line}.")
-    return classes, frozenset(by_features)
+    return classes
 
 
 def classes_of(encoder: "Encoder", folder: str | Path) -> PhotoClasses:

@@ -80,7 +80,6 @@ class DetectRun:
     encoding: Encoding
     detector: Detector
     cached: Features | None = None
-    examples: frozenset[bytes] = frozenset()  # features of photos that the classes were made of
     corrected: Corrected | None = None  # what a person said, which is learned and takes effect
     left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
 
@@ -92,14 +91,12 @@ class DetectRun:
         Raises:
             DatasetError: a source has no image.
         """
-        examples, margins, parts = 0, list[float](), self._photos()
+        margins, parts = list[float](), self._photos()
         on_arrival, detector = self.request.on_arrival, self.detector
         if on_arrival and self.corrected:
             self.corrected.teach(detector, self.encoding)
         for photos in parts if on_arrival else [list(chain.from_iterable(parts))]:
             features = [photo.features for photo in photos if photo.features is not None]
-            if self.examples:
-                examples += sum(row.tobytes() in self.examples for row in features)
             if not on_arrival and self.corrected:
                 self.corrected.teach(detector, self.encoding, photos)
             verdicts: list[Row] = []
@@ -114,10 +111,6 @@ class DetectRun:
             if self.corrected:
                 self.corrected.apply(rows, detector.names)
             yield photos, rows
-        if examples:
-            self.encoding.reporter.note(
-                f"note: {examples:,} of the images are also example photos of the classes."
-            )
 
     def _photos(self) -> Iterator[list[Photo]]:
         """The images with their features: all of a source, or some that came on arrival."""
@@ -151,7 +144,7 @@ def detect_run(
         EncoderError: the encoder is needed and not available.
     """
     check_sources(request.sources)
-    cached, examples, of_encoder = None, frozenset[bytes](), dict[str, Any]()
+    cached, of_encoder = None, dict[str, Any]()
     if name := request.set_name:
         path = feature_path(encoding.root, encoding.name, name)
         if not path.exists():
@@ -161,7 +154,7 @@ def detect_run(
     if request.class_photos:
         from zsntta_cli.detection.photos import photo_classes
 
-        classes, examples = photo_classes(request.class_photos, encoding)
+        classes = photo_classes(request.class_photos, encoding)
         if cached:
             check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
         names, text, scale = classes.names, classes.features, classes.scale
@@ -180,7 +173,7 @@ def detect_run(
     # Of the embedded encoder the summary says more.
     if detector.note and not request.class_photos and not is_tiny(encoding.name):
         encoding.reporter.note(f"note: {detector.note}")
-    return DetectRun(request, encoding, detector, cached, examples, corrected)
+    return DetectRun(request, encoding, detector, cached, corrected)
 
 
 def _named_classes(

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from zsntta_cli.cache.identity import foreign_model, overlap
+from zsntta_cli.cache.identity import overlap
 from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError, counted, first_of
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText
-from zsntta_cli.settings import NATURAL, ood_share
+from zsntta_cli.settings import NATURAL, NO_NOISE, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import OOD
@@ -83,11 +83,10 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
 
 def run_notes(sources: Sources) -> Iterator[RunNote]:
     """The notes of a run."""
-    run, listed = sources.run, sources.listed
-    stream, name, method, options = run.stream, run.method, METHODS[run.method], run.options
-    pair, (n_id, n_ood, n_noise) = f"'{run.id_set}' and '{run.ood_set}'", sources.sizes
-    wanted, _, tests, injected = stream.sizes(n_id, n_ood, len(listed.rows) if listed else None)
-    mix, items = n_ood / max(n_id + n_ood, 1), tests + injected
+    run, listed, (n_id, n_ood, n_noise) = sources.run, sources.listed, sources.sizes
+    stream, pair = run.stream, f"'{run.id_set}' and '{run.ood_set}'"
+    mix = n_ood / max(n_id + n_ood, 1)
+    sizes = stream.sizes(n_id, n_ood, len(listed.rows) if listed else None)
     if listed and listed.lacking:
         lacking, listing = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
         yield RunNote(
@@ -95,13 +94,12 @@ def run_notes(sources: Sources) -> Iterator[RunNote]:
             f"The list for {listing} names {counted(lacking, 'image')} that the set lacks, so the "
             f"stream leaves them out: {first_of(listed.lacking, 3)}.", float(lacking),
         )  # fmt: skip
-    if n_ood and wanted > n_ood and stream.ood_fill == "cap" and not listed:
+    if sizes.wanted > sizes.ood:
         asked = f"{ood_share(stream.ratio):.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {mix:.1%}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
-        wanted = n_ood
-    pools = (run.ood_set, wanted, n_ood), (noise_name(stream.noise), injected, n_noise)
-    for small, needed, images in pools:
+    pool = noise_name(stream.noise), sizes.injected, n_noise
+    for small, needed, images in ((run.ood_set, sizes.ood, n_ood), pool):
         if small and images and needed > images:
             text = f"its images are shown up to {needed / images:.2f} times."
             text = f"'{small}' is smaller than the streams need: {text}"
@@ -113,24 +111,27 @@ def run_notes(sources: Sources) -> Iterator[RunNote]:
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, float(images))
-    if model := foreign_model(sources.id_set):
-        text = f"the features in {run.encoder}/ were made with {model}: was the folder copied?"
-        yield RunNote("encoder", run.encoder, text)
     if n_ood and (common := overlap(sources.id_set, sources.files[OOD])):
         text = f"{pair} {common}: what is right for one counts as wrong for the other."
         yield RunNote("overlap", pair, text)
+    yield from _on_method(sources, sizes.tests + sizes.injected)
+
+
+def _on_method(sources: Sources, items: int) -> Iterator[RunNote]:
+    """The notes on the method of a run, whose stream has that many items."""
+    run, name, options = sources.run, sources.run.method, sources.run.options
+    method, noise, more = METHODS[name], run.stream.noise, sources.more or MoreText()
     if method.offline:
         text = f"{name} sees the whole stream before it decides: a reference, not an online method."
         yield RunNote(OFFLINE, name, text)
     if not method.decides:
         text = f"{name} gives a score but no decision: --report ood shows how well it ranks."
         yield RunNote(UNDECIDED, name, text)
-    more = sources.more or MoreText()
     if phrase := options.note(more.generic is not None, more.is_level_known):
         yield RunNote("method", name, f"{name} {phrase}.")
     if 0 < items <= (first := options.warm_up):
-        injects = injected and "noise" in method.defaults  # by itself
-        rule = f"'zs-clip --noise {stream.noise}'" if injects else "zs-clip"
+        injects = noise != NO_NOISE and "noise" in method.defaults  # by itself
+        rule = f"'zs-clip --noise {noise}'" if injects else "zs-clip"
         text = (
             f"{name} decides as {rule} does throughout: a stream of {items:,} items ends before "
             f"its detector decides, after {first:,} items ({options.warm_up_by})."

@@ -154,10 +154,10 @@ def curves_of(replay: Replay) -> dict[str, Any]:
             curves["gradients"] = {"item": steps.tolist(), **norms}
     names = replay.sources.id_set.class_names
     if len(names) <= MOST_CLASSES:
-        counts = class_counts(judged, len(names))._asdict()
-        del counts["confused"]
-        of_classes = {k: v[:-1].tolist() for k, v in counts.items() if v is not None}
-        curves["classes"] = {"names": [*names], **of_classes}
+        curves["classes"] = {"names": [*names]}
+        for name, counts in class_counts(judged, len(names))._asdict().items():
+            if counts is not None and name != "confused":
+                curves["classes"][name] = counts[:-1].tolist()
     return curves
 
 
