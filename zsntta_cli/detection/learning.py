@@ -64,11 +64,11 @@ class Rule:
 
 
 def fitted(labels: Labels, margins: Floats, seen: Features, margins_seen: Floats) -> Rule:
-    """The rule of at least one answer, with the margins (L,) of the answered images.
+    """Fit the rule of one answer or more, with the margins (L,) of the answered images.
 
-    It is found among images that were `seen` (N, D), whose margins are (N,).
+    The images that count as clean come from those that were `seen` (N, D), with margins (N,).
     """
-    usual = usual_of(seen, margins_seen, labels)
+    usual = _usual_of(seen, margins_seen, labels)
     ratios = _ratios(unit(labels.features), labels, usual, among=True)
     centre = float(ratios.mean())
     deviations = np.array([margins.std(), ratios.std()])
@@ -83,7 +83,7 @@ def fitted(labels: Labels, margins: Floats, seen: Features, margins_seen: Floats
     return Rule(labels, usual, weights, centre, scales)
 
 
-def usual_of(features: Features, margins: Floats, labels: Labels) -> Features:
+def _usual_of(features: Features, margins: Floats, labels: Labels) -> Features:
     """The least suspicious of raw features (N, D), without labelled ones: at most 512, as units."""
     order = np.argsort(margins, kind="stable")[: int(_USUAL * len(margins))]
     usual: Features = unit(features[order])

@@ -145,23 +145,21 @@ class Verdicts:
             self.class_index, self.answer, self.rank, self.score, self.threshold, self.stage,
             self.evidence, self.level, self.top_index, self.top_score,
         )  # fmt: skip
-        rows = []
+        names, rows = self.names, []
         for image in zip(*map(np.ndarray.tolist, columns), strict=True):
-            class_index, answer, rank, score, threshold, stage, evidence, level, *top = image
+            class_index, answer, rank, score, threshold, stage, evidence, level, *likely = image
             if _as_read(score) != _as_read(threshold):  # else they would not say which is above
                 score, threshold = _as_read(score), _as_read(threshold)
             margin = score - threshold
-            likely = []
-            for index, share in zip(*top, strict=True):
-                likely.append({"class": self.names[index], "score": _as_read(share)})
+            top = [{"class": names[i], "score": _as_read(p)} for i, p in zip(*likely, strict=True)]
             rows.append({
-                "class": self.names[class_index], "class_index": class_index,
+                "class": names[class_index], "class_index": class_index,
                 "answer": answer, "noise": answer == NOISE, "rank": rank,
                 "score": score, "threshold": threshold, "margin": _as_read(margin) or margin,
                 "stage": stage,
                 "evidence": None if np.isnan(evidence) else _as_read(evidence),
                 "level": None if np.isnan(level) else _as_read(level),
-                "top": likely,
+                "top": top,
             })  # fmt: skip
         return rows
 

@@ -208,7 +208,7 @@ def _difference(
     item = int(np.flatnonzero(differs)[0])
     changes = []
     for name in ("class_index", "is_noise", "id_score"):
-        here, there = getattr(first, name), getattr(second, name)
-        if here is not None and here[item] != there[item]:
-            changes.append(f"{name} {here[item]} became {there[item]}")
+        before, after = getattr(first, name), getattr(second, name)
+        if before is not None and before[item] != after[item]:
+            changes.append(f"{name} {before[item]} became {after[item]}")
     return f"item {item:,}: {', '.join(changes)}; {counted(int(differs.sum()), 'item')} in all"

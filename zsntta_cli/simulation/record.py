@@ -192,7 +192,7 @@ class Record:
         """The record as plain values, without its curves; a metric without samples is None."""
         plain = {**vars(self), "settings": self.settings.plain()}
         del plain["curves"]
-        plain.pop("key", None)  # it is there once it was asked for
+        plain.pop("key", None)  # cached
         for group in _GROUPS:
             plain[group] = {k: None if math.isnan(v) else v for k, v in plain[group].items()}
         return {**plain, "notes": [*map(dict, map(vars, self.notes))]}

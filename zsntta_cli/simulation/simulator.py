@@ -51,7 +51,7 @@ class Simulator:
         return self.replay(run).record()
 
     def replay(self, run: RunSettings, analyse: bool = False) -> Replay:
-        """Run and keep the stream and the decisions; `analyse`: also a live method's gradients."""
+        """Run, and keep stream and decisions; `analyse`: also the gradients of a live method."""
         sources, method = self._library.sources(run), METHODS[run.method]
         listed = sources.listed.rows if sources.listed else None
         stream = build_stream(run.stream, *sources.sizes, sources.id_set.labels, listed)
