@@ -4,7 +4,6 @@ A file at https://… or file://… is fetched by urllib and resumed with a Rang
 name once it is complete and matches its checksum; a folder takes its name once it is complete.
 """
 
-import contextlib
 import hashlib
 import http.client
 import os
@@ -73,10 +72,20 @@ def fetch(
 def _fetch_file(name: str, address: str, target: Path, checksum: str, reporter: Reporter) -> str:
     """Fetch a file, and return what is known of it; only a published one takes its name."""
     begun = target.with_name(f".{target.name}.begun")
-    with _alone(target):
-        _download(name, address, begun, reporter)
-        facts, is_published = checked(begun, checksum, reporter)
-        take_name(begun, target if is_published else _aside(target))
+    lock = FileLock(target.with_name(f".{target.name}.lock"))
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout as error:
+            raise DatasetError(f"another process is fetching {target}.") from error
+        try:
+            _download(name, address, begun, reporter)
+            facts, is_published = checked(begun, checksum, reporter)
+            take_name(begun, target if is_published else _aside(target))
+        finally:
+            Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
     if not is_published:
         raise DatasetError(f"{target} {facts}. The download is kept as {_aside(target)}.")
     return facts
@@ -103,22 +112,6 @@ def checked(path: Path, checksum: str, reporter: Reporter) -> tuple[str, bool]:
 def _digest(path: Path, kind: str, _size: int, _mtime: int) -> str:
     with path.open("rb") as content:
         return hashlib.file_digest(content, kind).hexdigest()
-
-
-@contextlib.contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """Keep others from fetching the same file; DatasetError while one of them does."""
-    path = target.with_name(f".{target.name}.lock")
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(path).acquire(blocking=False):
-                try:
-                    yield
-                finally:
-                    path.unlink(missing_ok=True)
-        except Timeout as error:
-            raise DatasetError(f"another process is fetching {target}.") from error
 
 
 def _download(name: str, address: str, begun: Path, reporter: Reporter) -> None:

@@ -94,20 +94,18 @@ def _columns(
             f"{where} has no column of images, or of image files as bytes: its columns are "
             f"{', '.join(kinds)}. For paths of images use a list, {name}=LIST.csv."
         )
-    columns = []
-    for what, typed, possible in (
-        ("image", pictures or files, [*pictures, *files]), ("label", classes or usual[:1], kinds)
-    ):  # fmt: skip
-        chosen = [asked[what]] if what in asked else typed
-        if len(chosen) > 1 or not {*chosen} <= {*possible}:
+    fitting = {"image": pictures or files, "label": classes or usual[:1]}
+    possible = {"image": {*pictures, *files}, "label": {*kinds}}
+    for what in ("image", "label"):
+        columns = fitting[what]
+        chosen = [asked[what]] if what in asked else columns
+        if len(chosen) > 1 or not possible[what] >= {*chosen}:
             raise DatasetError(
-                f"{where} has the {what} columns {', '.join(typed) or '(none)'}, of "
-                f"{', '.join(kinds)}: append one, as in ?{what}={[*typed, 'COLUMN'][0]}."
+                f"{where} has the {what} columns {', '.join(columns) or '(none)'}, of "
+                f"{', '.join(kinds)}: append one, as in ?{what}={[*columns, 'COLUMN'][0]}."
             )
-        columns.append(chosen[0] if chosen else None)
-    image, label = columns
-    assert image
-    return image, label
+        fitting[what] = chosen
+    return fitting["image"][0], next(iter(fitting["label"]), None)
 
 
 def _rows(
