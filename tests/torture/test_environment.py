@@ -85,14 +85,13 @@ OUTPUTS = list(TO_A_DISK) if LONG else list(TO_A_DISK)[:4]
 
 
 @pytest.fixture(scope="module")
-def prepared(features, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("limits")
-    shutil.copytree(features, folder / "features")
-    np.save(folder / "in.npy", np.random.default_rng(0).random((600, 64), np.float32))
+def prepared(place):
+    """The folder with what is written to a disk."""
+    np.save(place / "in.npy", np.random.default_rng(0).random((600, 64), np.float32))
     for words in (RUN, ("records", "export", "--output=theirs.jsonl")):
-        answer = run(*words, cwd=folder)
+        answer = run(*words, cwd=place)
         assert answer.returncode == 0, answer.stderr
-    return folder
+    return place
 
 
 @pytest.mark.skipif(shutil.which("mount") is None, reason="nothing mounts")
