@@ -77,7 +77,7 @@ def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
 
 
 def _end(error: Exception) -> "NoReturn":
-    """End with one line on an error that no command words: a full disk, a missing library."""
+    """End with one line on an error that no command explains: a full disk, a missing library."""
     import contextlib
 
     from zsntta_cli.errors import first_line

@@ -22,7 +22,7 @@ class DatabaseKind:
     """A kind of database file: the numbers that identify it, and its tables."""
 
     application: int  # SQLite's application_id: other programs' databases have another one
-    format: int  # another one is another version's
+    format: int  # other versions of zsntta have another number
     tables: Mapping[str, str]  # the columns of each table, by its name
 
     def prepare(self, database: sqlite3.Connection, path: Path, create: bool = True) -> bool:

@@ -1,4 +1,4 @@
-"""Files that are absent or complete, whatever happens during a write; inputs that end.
+"""Files that are absent or complete, whatever happens during a write; inputs of limited size.
 
 A file is written under a name that cannot be guessed, opened exclusively and locked, and takes its
 final name once it is durable. A killed writer leaves its file unlocked, and the next writer in the

@@ -100,7 +100,7 @@ def load_script(script: Path) -> Added:
     sys.path.insert(0, folder := str(path.parent))
     _loading.append(path)
     try:
-        # What it prints is no result.
+        # What it prints is not a result.
         with _adding(path.name) as added, contextlib.redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except BaseException as error:

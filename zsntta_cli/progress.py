@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-_PLAIN_WIDTH = 240  # lines that go to a file are not folded
-_SECONDS_TO_A_WORD = 2  # of waiting before it is said; estimates of the time left are good by then
+_PLAIN_WIDTH = 240  # lines that go to a file are not wrapped
+_SECONDS_TO_A_WORD = 2  # of waiting before it is reported; by then the time left can be estimated
 _SECONDS_A_CHANGE = 1  # of the line on a terminal
 _SECONDS_A_LINE = 30  # between lines without a terminal
 _MINUTE, _HOUR = 60, 3600  # seconds
@@ -88,7 +88,7 @@ class ConsoleReporter(Reporter):
     def __init__(self) -> None:
         self._console = console(stderr=True)
         self._tracking = False
-        self._status: Status | None = None  # what is said of waiting on a terminal
+        self._status: Status | None = None  # of waiting, on a terminal
         self._lock = threading.Lock()  # on the line of the terminal, which has one owner
 
     def note(self, text: str) -> None:
@@ -134,7 +134,7 @@ class ConsoleReporter(Reporter):
                         self.note(text)
 
         thread = threading.Thread(target=tell, daemon=True)
-        with contextlib.suppress(RuntimeError):  # no memory for a thread: nothing is said
+        with contextlib.suppress(RuntimeError):  # no memory for a thread: nothing is shown
             thread.start()
         try:
             yield

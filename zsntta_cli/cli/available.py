@@ -1,4 +1,4 @@
-"""What there is: `zsntta datasets`, `zsntta encoders` and `zsntta methods`."""
+"""`zsntta datasets`, `zsntta encoders` and `zsntta methods`: what is available."""
 
 from pathlib import Path
 

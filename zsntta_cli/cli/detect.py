@@ -138,9 +138,9 @@ class ResultOptions:
                     )
 
     def text(self, rows: "Sequence[Row]") -> bytes:
-        """Rows as standard output has them: paths; lines on a terminal, as JSON Lines elsewhere.
+        """Rows as they are printed: as paths, as lines on a terminal, or as JSON Lines elsewhere.
 
-        With a file of rows it has none.
+        If they go to a file, no JSON Lines are printed.
         """
         from zsntta_cli.report.verdicts import json_lines, line
 
@@ -190,7 +190,7 @@ def detect(
         pairs: list[tuple[Photo, Row]] = []
         # On a terminal, a table at the end, or lines as images are decided on arrival.
         has_table = not result.print0 and not request.on_arrival and sys.stdout.isatty()
-        is_whole, is_read = True, True  # all images; by somebody, on standard output
+        is_whole, is_read = True, True  # of all images; somebody reads standard output
         try:
             for photos, decided in run.batches():
                 pairs += zip(photos, decided, strict=True)

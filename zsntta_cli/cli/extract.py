@@ -1,10 +1,10 @@
 """`zsntta extract`: encode sets, one set in parts, or what the paper's tables need."""
 
+import contextlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,8 @@ def extract(
         "'a {} | the {}' averages two. [the set's]", metavar="TEMPLATE",
     ),
     words: Names = _encoded(
-        None, f"Word list: {', '.join(WORD_SETS)}, or a file with one word per line.",
+        None, f"Word list: {', '.join(WORD_SETS)}, or a file (FILE or NAME=FILE) with "
+        "one word per line.",
         metavar="NAME|FILE",
     ),
     noise: Names = _encoded(
@@ -175,13 +176,13 @@ def _extract_sets(
     reporter: "Reporter",
     class_photos: Path | None,
 ) -> list[str]:
-    """Extract all sets, and give those that fail, which end no other where there are several.
+    """Extract all sets, and return those that fail; of several, one that fails stops no other.
 
     The last line is the command that replays them.
     """
     from zsntta_cli.extraction.plan import extract
 
-    if class_photos:  # before the set: what is wrong with photos is told at once
+    if class_photos:  # before the set: unsuitable photos are refused at once
         from zsntta_cli.datasets.decoding import limited_to
         from zsntta_cli.detection.encoding import Encoding
         from zsntta_cli.detection.photos import add_to_set, photo_classes
@@ -242,7 +243,7 @@ def extract_for(
     """Extract the available sets that runs of the paper need, and say where to get the others.
 
     `plan` says where the sets are and how many images of each are taken at most. Without a
-    reporter, the extractions are only listed. What is missing is told before anything is encoded.
+    reporter, the extractions are only listed. What is missing is listed before anything is encoded.
     If an encoder is not available, only its own sets fail. What could not be extracted is returned.
     """
     from zsntta_cli.datasets import CATALOGUE
@@ -272,24 +273,33 @@ def extract_for(
 def _extract_all(
     plans: "Mapping[EncoderChoice, ExtractPlan]", settings: ExtractSettings, reporter: "Reporter"
 ) -> list[str]:
-    """Extract the sets of each encoder, once all weights are there; give what fails."""
+    """Extract the sets of each encoder, after all weights are fetched, and return what fails."""
     from zsntta_cli.cache.folder import feature_path, folder_name
     from zsntta_cli.encoders.weights import fetch, foreseen
     from zsntta_cli.extraction.plan import extract, steps
 
-    failed, ended = list[str](), set[EncoderChoice]()
-    for has_weights, (choice, plan) in product((False, True), plans.items()):
-        folder, of_sets = folder_name(choice), list[str]()
-        paths = [feature_path(settings.features_dir, folder, name) for name, _ in steps(plan, ())]
+    failed, unavailable = list[str](), set[EncoderChoice]()
+
+    @contextlib.contextmanager
+    def noted(choice: EncoderChoice) -> Iterator[None]:
+        """Note that an encoder is not available; those of other sets go on."""
         try:
-            if has_weights and choice not in ended:
-                for extracted in extract(plan, choice, settings, reporter, of_sets):
-                    say(extracted.line)
-            elif not (has_weights or all(path.exists() for path in paths)) and foreseen(choice):
-                fetch(choice)
+            yield
         except EncoderError as error:
-            ended.add(choice)
-            failed.append(f"all of {folder}")
-            reporter.note(f"not extracted: all of {folder}: {first_line(error)}")
-        failed += [f"{folder}/{name}" for name in of_sets]
+            unavailable.add(choice)
+            failed.append(f"all of {folder_name(choice)}")
+            reporter.note(f"not extracted: {failed[-1]}: {first_line(error)}")
+
+    for choice, plan in plans.items():
+        folder = settings.features_dir, folder_name(choice)
+        has_all = all(feature_path(*folder, name).exists() for name, _ in steps(plan, ()))
+        with noted(choice):
+            if not has_all and foreseen(choice):
+                fetch(choice)
+    for choice in [choice for choice in plans if choice not in unavailable]:
+        of_sets = list[str]()
+        with noted(choice):
+            for extracted in extract(plans[choice], choice, settings, reporter, of_sets):
+                say(extracted.line)
+        failed += [f"{folder_name(choice)}/{name}" for name in of_sets]
     return failed

@@ -114,7 +114,7 @@ def _of_setting(
     return option(default, about + suffix, *flags, **rules)
 
 
-# What Typer is told of a command.
+# The parameters of a command, as Typer reads them.
 
 _typed = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 USUAL = ("ratio", "seed", "order", "noise", "limit", "ood_items", "fixed")
@@ -160,7 +160,7 @@ def _of_field(field: "dataclasses.Field[Any]", panel: str) -> inspect.Parameter:
 
 
 def reader_of(field: "dataclasses.Field[Any]") -> values.Reader:
-    """What reads the values of a setting."""
+    """The reader of a setting's values."""
     return _READERS.get(field.name) or _READERS.get(value_type(field)[0], values.texts)
 
 

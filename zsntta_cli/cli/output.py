@@ -119,7 +119,7 @@ def say_notes(figure: "Figure") -> None:
 
 
 def command_line() -> str:
-    """The command line, for a file to say how it was made."""
+    """The command line, with which a file records how it was made."""
     return shlex.join(["zsntta", *sys.argv[1:]])
 
 

@@ -230,7 +230,7 @@ def _foresee(
     typed: Mapping[str, Any],
     way: str,
 ) -> None:
-    """Say which runs are kept, to do, or without features, and the way to get these."""
+    """Say which runs are kept, to run, or without features, and how to get the features."""
     from zsntta_cli.paper.figures import GRADIENTS
     from zsntta_cli.simulation.tuned import live_among
 
@@ -261,7 +261,7 @@ def _extract(
     machine: LiveSettings,
     reporter: "Reporter | None",
 ) -> None:
-    """Encode what runs lack, or say it; a note says what fails, and the runs lack it.
+    """Encode what runs lack, or list it; a note says what fails, and the runs lack it.
 
     Raises:
         SettingsError: a folder of features is named, and no model.
@@ -313,7 +313,7 @@ def _show(
     form: str,
     output: Path | None,
 ) -> None:
-    """Run what figures and tables lack; draw the figures, and show the tables in a form."""
+    """Run what figures and tables lack; draw the figures, and show the tables in a format."""
     from zsntta_cli.paper.shown import render
 
     for number in figures:

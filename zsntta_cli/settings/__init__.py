@@ -24,7 +24,7 @@ PRECISIONS = (FP32, "fp16", "bf16", AMP)
 LOCAL, RAY = ENGINES = ("local", "ray")
 FLOAT16 = "float16"
 STORES = (FLOAT16, "float32")  # types of image features in files
-FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
+FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets are
 _EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # the source of weights without a tag
 CHECKPOINT = "hf:"  # a model of transformers: hf:ORG/NAME, or hf:/FOLDER, hf:./FOLDER, hf:~/FOLDER
 
@@ -118,7 +118,7 @@ def is_tiny(folder: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSettings(Settings):
-    """What runs an encoder, and reads the images for it."""
+    """The device that runs an encoder, and the threads that read images for it."""
 
     panel = "How it runs"
 
@@ -219,8 +219,7 @@ def ratio_text(ratio: Ratio) -> str:
     return ratio if isinstance(ratio, str) else f"{ratio:.4g}"
 
 
-# The orders of a stream by their names; some have a number behind a colon, of a form as in an
-# example.
+# The orders of a stream by their names; some have a number after a colon, such as the example.
 PLAIN = ("shuffled", "class", "burst", "late", "first")
 DIRICHLET, PARTS = "dirichlet", "parts"
 _NUMBERS = {
