@@ -40,23 +40,21 @@ def load(address):
     return datasets.load_images(f"pets={address}", Path())
 
 
-@pytest.fixture(params=["saved", "saved splits", "parquet"])
-def address(request, tmp_path):
-    """The same rows as the library leaves them on disk."""
-    rows, root = columns(target=(CLASSES, LABELS)), tmp_path / "rows"
-    if request.param == "saved":
-        rows.save_to_disk(root)
-        return f"hf:{root}"
-    if request.param == "saved splits":
-        library.DatasetDict({"train": rows.select([0]), "test": rows}).save_to_disk(root)
-    else:
-        root.mkdir()
-        rows.to_parquet(root / "test-00000-of-00001.parquet")
-    return f"hf:{root}:test"
+def parquet(rows, root):
+    root.mkdir()
+    rows.to_parquet(root / "test-00000-of-00001.parquet")
 
 
-def test_rows_are_images_in_their_order(address):
-    images = load(address)
+def splits(rows, root):
+    library.DatasetDict({"train": rows.select([0]), "test": rows}).save_to_disk(root)
+
+
+@pytest.mark.parametrize(
+    ("save", "split"), [(library.Dataset.save_to_disk, ""), (splits, ":test"), (parquet, ":test")]
+)
+def test_rows_are_images_in_their_order(tmp_path, save, split):
+    save(columns(target=(CLASSES, LABELS)), tmp_path / "rows")
+    images = load(f"hf:{tmp_path}/rows{split}")
     assert images.labels.tolist() == LABELS
     assert list(images.class_names) == NAMES
     assert list(images.sample_ids) == [f"{i:05d}" for i in range(5)]

@@ -115,25 +115,19 @@ def test_a_set_may_lie_elsewhere(original, tmp_path, name, usual, elsewhere):
     assert CATALOGUE[name].is_there(tmp_path / "moved")
 
 
-PACKED = [
-    (name, file, "") for name, entry in CATALOGUE.items() for file in entry.packed
-    if name not in ("imagenet", "imagenet-v2")
-]  # fmt: skip
-OTHERWISE = [
+ARCHIVES = [  # also a plain tar for all that its name says, and one that is one folder deeper
+    *((name, file, "") for name, entry in CATALOGUE.items() for file in entry.packed
+      if name not in ("imagenet", "imagenet-v2")),
     ("imagenet-v2", "imagenetv2-matched-frequency.tar.gz", ""), ("ninco", "NINCO.tar", ""),
     ("ninco", "NINCO_all.tar", "NINCO_all/"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "file", "above"), [*PACKED, *OTHERWISE])
+@pytest.mark.parametrize(("name", "file", "above"), ARCHIVES)
 def test_an_archive_is_the_set_that_its_folder_is(original, tmp_path, name, file, above):
-    """Also a plain tar for all that its name says, and one folder deeper."""
-    tree = original(name) | BESIDE.get(name, {})
-    spec = originals.spec_of(name)
-    (tmp_path / "packed").mkdir()
-    plain = pack(tmp_path / f"a{'.zip' if file.endswith('.zip') else '.tar'}",
-                 {above + path: tree[path] for path in reversed(tree)})  # fmt: skip
-    plain.rename(tmp_path / "packed" / file)
+    tree, spec = original(name) | BESIDE.get(name, {}), originals.spec_of(name)
+    files = {above + path: tree[path] for path in reversed(tree)}
+    write(tmp_path / "packed", {file: originals.packed(file.removesuffix(".gz"), files)})
     packed = datasets.load_images(spec, tmp_path / "packed")
     same(packed, datasets.load_images(spec, tmp_path / "data"))
     if file in CATALOGUE[name].packed:
@@ -147,14 +141,6 @@ def test_the_validation_set_is_made_of_its_archives_once(original, tmp_path):
         (tmp_path / "data" / path).unlink()
     same(datasets.load_images("imagenet", tmp_path / "data"), images)
     assert not [p for p in (tmp_path / "data" / "imagenet").iterdir() if p.name[0] == "."]
-
-
-@pytest.mark.parametrize("file", ["ILSVRC2012_img_val.tar", "ILSVRC2012_devkit_t12.tar.gz"])
-def test_archives_of_the_validation_set_that_are_not_whole(original, tmp_path, file):
-    write(tmp_path / "changed", original("imagenet") | {f"imagenet/{file}": b"cut off"})
-    with refused("devkit_t12.tar.gz"):
-        datasets.load_images("imagenet", tmp_path / "changed")
-    assert not (tmp_path / "changed" / "imagenet" / "val").exists()
 
 
 # --- What is wrong, in a line
@@ -172,6 +158,8 @@ WRONG = [  # what is changed of a set, None where a file is gone; what is said
     ("imagenet-a", {"imagenet-a/n01440764/0.jpg": b"x"}, "not classes: n01440764"),
     ("imagenet-a", {"imagenet-a/": None, "imagenet-a.tar": b"cut off"},
      r"imagenet-a\.tar .*expected imagenet-a/<wnid>.*zsntta datasets get"),
+    ("imagenet", {"imagenet/ILSVRC2012_img_val.tar": b"cut off"}, "img_val.tar"),
+    ("imagenet", {"imagenet/ILSVRC2012_devkit_t12.tar.gz": b"cut off"}, "devkit_t12.tar.gz"),
 ]  # fmt: skip
 
 
@@ -185,6 +173,7 @@ def test_what_is_wrong_with_a_set_is_one_line(original, tmp_path, name, changes,
     with refused(CATALOGUE[name].home) as caught:
         datasets.load_images(name, tmp_path / "changed")
     assert re.search(said, str(caught.value))
+    assert not (tmp_path / "changed" / "imagenet" / "val").exists()
 
 
 @pytest.mark.parametrize("name", ["svhn", "imagenet-a"])
