@@ -9,10 +9,9 @@ from reviewed import unread, verdict
 from zsntta_cli.detection.corrections import Corrected, Correction, read_corrections
 from zsntta_cli.errors import StoreError
 
-SAID = {"noise": True, "class": "cat", "margin": 0.5}
 GOOD = {
     "format": 1, "source": "a.png", "content": None, "noise": False, "class": "dog",
-    "verdict": SAID,
+    "verdict": {"noise": True, "class": "cat", "margin": 0.5},
 }  # fmt: skip
 
 
@@ -22,9 +21,9 @@ def lines(tmp_path, *rows):
     return path
 
 
-def applied(corrections, *rows, names=("cat", "dog")):
+def applied(corrections, *rows):
     corrected = Corrected(corrections)
-    corrected.apply(rows, names)
+    corrected.apply(rows, ("cat", "dog"))
     return corrected, rows
 
 
@@ -47,12 +46,7 @@ BY_HAND = {
     "c.jsonl": """{"source": "a.png", "noise": true}
 {"source": "b.png", "noise": false, "class": "dog"}
 """,
-    "rows.csv": """source,answer,noise,margin,truth
-a.png,clean,false,-1,noise
-c.png,noise,true,1,
-b.png,noise,true,1,dog
-""",
-    "excel.csv": "\ufeffsource;margin;Truth\r\na.png;-1;Noise\r\nb.png;1;dog\r\n",
+    "excel.csv": "\ufeffsource;margin;Truth\r\na.png;-1;Noise\r\nc.png;1;\r\nb.png;1;dog\r\n",
     "answers.csv": """source,answer,class,margin,judged
 a.png,noise,cat,1,true
 c.png,noise,cat,1,false
@@ -61,10 +55,6 @@ b.png,clean,dog,-1,true
     "rows.jsonl": """{"source": "a.png", "noise": false, "margin": -1, "truth": "noise"}
 {"source": "c.png", "noise": true, "margin": 1, "truth": null}
 {"source": "b.png", "noise": true, "margin": 1, "truth": "dog"}
-""",
-    "answers.jsonl": """{"source": "a.png", "answer": "noise", "margin": 1, "judged": true}
-{"source": "c.png", "answer": "noise", "margin": 1, "judged": false}
-{"source": "b.png", "answer": "clean", "class": "dog", "margin": 1, "judged": true}
 """,
     "typed.csv": "source,noise,class\na.png,yes,\nb.png,no,dog\n",
 }

@@ -251,11 +251,10 @@ def piped(read: Callable[[int], bytes]) -> Iterator[list[Photo]]:
     Raises:
         DatasetError: images come instead of paths.
     """
-    begun, mark, is_first = b"", b"", True  # of the last line, what has come
+    begun, mark = b"", b""  # of the last line, what has come
     while piece := read(_PIECE):
-        if is_first and piece.startswith(_PICTURES):
+        if not (begun or mark) and piece.startswith(_PICTURES):
             raise DatasetError("standard input has images, but '-' reads paths: name the files.")
-        is_first = False
         mark = mark or (b"\0" if b"\0" in piece else b"\n" if b"\n" in piece else b"")
         *whole, begun = (begun + piece).split(mark) if mark else (begun + piece,)
         if photos := _of_names(whole, mark):
