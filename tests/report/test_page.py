@@ -15,8 +15,8 @@ from zsntta_cli.simulation.notes import RunNote
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-def made(*kept, **values):
-    return page(kept, **values).html
+def made(*kept):
+    return page(kept).html
 
 
 GRID = [

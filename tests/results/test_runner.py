@@ -1,6 +1,7 @@
 """Runs of one machine: one process gives what several do, and nothing is lost at a kill."""
 
 import dataclasses
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,15 +31,13 @@ class Stopping(Reporter):
     """A reporter that stops a run, as Ctrl-C does, after so many batches."""
 
     def __init__(self, after):
-        self.left = after
+        self.batches = iter(range(after))
 
     @contextmanager
     def track(self, _name, _total, _unit=""):
-        def advance(images, status=""):
-            del images, status
-            if self.left == 0:
+        def advance(_images, _status=""):
+            if next(self.batches, None) is None:
                 raise KeyboardInterrupt
-            self.left -= 1
 
         yield advance
 
@@ -64,8 +63,6 @@ def test_a_process_that_dies_is_one_line_and_the_next_command_goes_on(features, 
 
 def test_what_changes_between_two_calls_is_read_anew(features, tmp_path):
     """Processes outlive a call, and keep what they have read."""
-    import shutil
-
     root = tmp_path / "features"
     shutil.copytree(features, root)
     before = run_all(root, many(root), 2)
