@@ -85,7 +85,7 @@ def test_a_mean_over_fewer_sets_is_none_and_says_which_there_are(named, tmp_path
     result = named("paper", "10")
     assert lines(result, "ZS-CLIP")[0][5] == "- - -"
     assert lines(result, "difference")[0][5] == "- - -"
-    assert "no average of ZS-CLIP, AdaND: there is 3 of 4 sets (cifar10 svhn" in result.stdout
+    assert "no average of ZS-CLIP, AdaND with 3 of 4 sets (cifar10 svhn" in result.stdout
     rows = json.loads(named("paper", "10", "--format", "json").stdout)
     average = {"ood_set": "average", "row": "ZS-CLIP", "id_set": "cifar10", "metric": "acc_h"}
     [row] = [row for row in rows if average.items() <= row.items()]

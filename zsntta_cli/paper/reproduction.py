@@ -115,6 +115,6 @@ def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> 
         lines.append(line("", "all, equal runs once", every))
     return [
         *lines,
-        "to do: zsntta paper 10 runs them; live: they read images, --live runs them too;",
-        "missing: they lack features, which zsntta paper 10 --extract makes.",
+        "to do: zsntta paper 10 runs them. live: they read images; --live runs them too.",
+        "missing: they lack features; zsntta paper 10 --extract makes these.",
     ]

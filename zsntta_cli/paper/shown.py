@@ -161,7 +161,7 @@ def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
     notes = [*table.notes] * any(number.printed.is_there for number in numbers)
     notes += [_SPREAD] * any(n.measured and len(n.measured.by_seed) > 1 for n in numbers)
     for (id_set, column, lacks), names in lacking.items():
-        notes.append(f"{id_set}, {column}: no average of {', '.join(names)}: there is {lacks}")
+        notes.append(f"{id_set}, {column}: no average of {', '.join(names)} with {lacks}")
     if noted:
         from zsntta_cli.simulation.notes import strongest  # it imports NumPy
 

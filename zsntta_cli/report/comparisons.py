@@ -125,7 +125,7 @@ def figure_of(panels: Sequence[Panel], notes: Sequence[str], nothing: str = "") 
     having = [panel for panel in panels if any(map(_has_points, panel.series))]
     if left_out := len(having) - len(having[:MOST_PANELS]):
         which = f"{left_out} of {len(having)} panels are left out"
-        notes = [*notes, f"{which}: --id, --ood and --method select"]
+        notes = [*notes, f"{which}: --id, --ood and --method select others"]
     return Figure(tuple(having[:MOST_PANELS]), tuple(notes))
 
 

@@ -347,7 +347,7 @@ def classes_sheet(table: ResultTable) -> Sheet:
         {row.method: _CLASS_HEADS[1:4] for row in table.rows},
     )  # fmt: skip
     summed = "Counts are summed over all OOD sets and seeds"
-    sheet.notes.append(f"{summed}; most confused with means in most of these runs.")
+    sheet.notes.append(f"{summed}. 'Most confused with' is the most frequent one of these runs.")
     for labels, values in lines.items():
         sheet.add(labels, values)
     return sheet

@@ -90,7 +90,9 @@ def _in_short(tables: Sequence[ResultTable]) -> Iterator[Part]:
     rows = [labels for table in tables for labels in _firsts(table)]
     sheet = Sheet("The highest mean Acc_H at each noise ratio", heads, rows=rows)
     for method, count in Counter(labels[2] for labels in sheet.rows).most_common():
-        over = f"{count} of {len(sheet.rows)} comparisons of methods (an ID set at a noise ratio)"
+        over = (
+            f"{count} of {len(sheet.rows)} comparisons of methods (one per ID set and noise ratio)"
+        )
         yield Part(f"{method} has the highest mean Acc_H in {over}.")
     sheet.notes.append(
         "Means are over the OOD sets of a table and its seeds. Beyond seeds: Student's paired t "
@@ -165,7 +167,7 @@ def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[
     """The commands of each row, the features that were read, and by which versions."""
     for table in tables:
         title = f"The commands: ID: {table.id_set}, {table.encoder}"
-        columns = {"": ("Runs", "s a run", "Peak MiB")}
+        columns = {"": ("Runs", "s per run", "Peak MiB")}
         sheet = Sheet(title, ("Method", "Noise", "Command", "Device"), columns)
         varying = frame.varying(table.rows)
         for row in table.rows:
@@ -184,7 +186,7 @@ def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Iterator[
         made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))
         days.setdefault((made_by, record.device, record.revision), []).append(record.created[:10])
     read = Sheet(
-        "Features that the runs used; text/SET: class text, logit scale, normalisation",
+        "Features that the runs used (text/SET: class text, logit scale, normalisation)",
         ("Features", "Encoder", "SHA-256", "Runs"),
     )  # fmt: skip
     versions = Sheet(
