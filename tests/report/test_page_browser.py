@@ -10,7 +10,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
-def watch(browser, tmp_path):
+def watched(browser, tmp_path, request):
     """A page with 3 methods on 2 pairs at 2 ratios, and settings beside the usual ones."""
     known = {"zs-clip": 5, "tda": 6, "cull": 8}
     kept = [
@@ -20,19 +20,13 @@ def watch(browser, tmp_path):
     ]  # fmt: skip
     path = tmp_path / "report.html"
     path.write_text(page([*kept, kept_run("zs-clip", queue=9)], HOSTILE).html)
-    opened = []
-
-    def open_one(**context):
-        opened.append(Watched(browser, **context))
-        opened[0].page.goto(path.as_uri())
-        return opened[0]
-
-    yield open_one
-    opened[0].context.close()
+    watched = Watched(browser, **getattr(request, "param", {}))
+    watched.page.goto(path.as_uri())
+    yield watched
+    watched.context.close()
 
 
-def test_a_table_is_sorted_by_its_heads_and_nothing_is_asked_for(watch):
-    watched = watch()
+def test_a_table_is_sorted_by_its_heads_and_nothing_is_asked_for(watched):
     table = watched.page.locator("table:has(caption:has-text('ID: shapes'))").first
     texts = "(table) => [...table.tBodies[0].rows].map((row) => parseFloat(row.cells[2].innerText))"
     first = table.evaluate(texts)
@@ -52,9 +46,14 @@ def test_a_table_is_sorted_by_its_heads_and_nothing_is_asked_for(watch):
     watched.assert_guarded()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 320), ("dark", 2600)])
-def test_the_page_is_accessible_and_does_not_scroll_sideways(watch, theme, width):
-    watched = watch(color_scheme=theme, viewport={"width": width, "height": 1000})
+SCREENS = [
+    {"color_scheme": theme, "viewport": {"width": width, "height": 1000}}
+    for theme, width in (("light", 320), ("dark", 2600))
+]
+
+
+@pytest.mark.parametrize("watched", SCREENS, indirect=True)
+def test_the_page_is_accessible_and_does_not_scroll_sideways(watched):
     watched.unfold()
-    assert watched.width() == width
+    assert watched.width() == watched.page.viewport_size["width"]
     watched.assert_accessible("color-contrast", "scope-attr-valid", "image-alt")

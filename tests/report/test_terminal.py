@@ -52,11 +52,9 @@ def test_a_table_fits_the_terminal_and_has_every_value_whole(sheet, width):
 
 
 def test_in_a_file_a_table_is_as_wide_as_it_needs():
-    columns = dict.fromkeys([*"abcdefghij", AVERAGE], ("Acc_S", "Acc_N", "Acc_H"))
+    columns = dict.fromkeys("abcdefghijk", ("Acc_S", "Acc_N", "Acc_H"))
     sheet = Sheet("", ("Method",), columns, [["adand", *["81.50±0.25"] * 33]])
-    lines = in_form("table", [sheet], to_file=True).splitlines()
-    assert lines[1].split("┃")[-2].strip() == AVERAGE
-    assert lines[-2].count("81.50±0.25") == 33
+    assert in_form("table", [sheet], to_file=True).splitlines()[-2].count("81.50±0.25") == 33
 
 
 def test_digits_are_aligned_whatever_has_a_mark():
