@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from zsntta_cli.cache.identity import overlap
+from zsntta_cli.cache.identity import foreign_model, overlap
 from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError, counted, first_of
@@ -111,6 +111,9 @@ def run_notes(sources: Sources) -> Iterator[RunNote]:
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, float(images))
+    if model := foreign_model(sources.id_set):
+        text = f"the features in {run.encoder}/ were made with {model}: was the folder copied?"
+        yield RunNote("encoder", run.encoder, text)
     if n_ood and (common := overlap(sources.id_set, sources.files[OOD])):
         text = f"{pair} {common}: what is right for one counts as wrong for the other."
         yield RunNote("overlap", pair, text)
