@@ -148,8 +148,8 @@ def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Deci
         if values is None and field not in ("class_index", "id_score"):
             continue
         if not isinstance(values, np.ndarray) or values.dtype.kind not in kind:
-            given = getattr(values, "dtype", type(values).__name__)
-            fault = f"of {given}, must be an array of {words}"
+            dtype = getattr(values, "dtype", type(values).__name__)
+            fault = f"of {dtype}, must be an array of {words}"
         elif values.shape != (items,):
             fault = f"of shape {values.shape}, must be {(items,)}, one for each item"
         elif field == "class_index" and (wrong := (values < 0) | (values >= classes)).any():
