@@ -216,9 +216,7 @@ def push(
         False, "Publish numbers instead of sample ids, which are file names.", _WITHOUT_IDS
     ),
     i_may: bool = option(
-        False,
-        "Also publish sets and word lists that are not built in, if you are allowed to.",
-        "--i-may",
+        False, "Also publish sets and word lists that are not built in, if allowed.", "--i-may"
     ),
     features_dir: Path = FEATURES_DIR,
 ) -> None:

@@ -115,8 +115,7 @@ class ViewOptions:
         "run, with a row per class).", metavar="NAME",
     )  # fmt: skip
     spread: Literal["seeds", "sets"] = _result(
-        "seeds",
-        "± of an average: its own over seeds, or the mean of the sets' ± (as in the paper).",
+        "seeds", "± of an average: its own over seeds, or the mean of the sets' ±, as in the paper."
     )
     columns: Names = _result(
         None, "Metrics to show instead of the report's, such as acc_h,auroc.", reader=texts
@@ -147,9 +146,7 @@ def simulate(
     store: KeepingOptions,
     contents: ViewOptions,
     table: TableOutput,
-    scores: Path | None = _result(
-        None, "CSV file to write the scores of a single run to, item by item."
-    ),
+    scores: Path | None = _result(None, "CSV file for the scores of each item of a single run."),
     dry_run: bool = DRY_RUN,
     live: LiveSettings,
     **settings: Any,

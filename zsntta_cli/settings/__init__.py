@@ -132,13 +132,11 @@ class MachineSettings(Settings):
 class ExtractSettings(MachineSettings):
     """How and where images are encoded; only `batch_size` and `store` can change features."""
 
-    batch_size: int = count(
-        128, "Images per encoder pass, which affects the last bits of features."
-    )
+    batch_size: int = count(128, "Images per encoder pass; it affects the last bits of features.")
     skip_broken: bool = option(False, "Skip unreadable images.")
     overwrite: bool = option(False, "Replace files made from other images.")
     store: str = choice(
-        "Data type of the features in the file. float32 takes twice the space.", *STORES
+        "Data type of features in the file. float32 takes twice the space.", *STORES
     )
     features_dir: Path = option(FEATURES, "Folder of the feature files.")  # noqa: RUF009
 
