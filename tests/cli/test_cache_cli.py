@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from feature_files import write_features
-from made import PROMPT, ZSNTTA, row
+from made import PROMPT, ZSNTTA, fails, row
 
 from zsntta_cli.cache import accuracy
 from zsntta_cli.cache.folder import feature_path
@@ -67,6 +67,11 @@ def test_show_has_every_encoder_or_the_one_that_is_named(zsntta):
     assert "features/ViT-B-16-openai/pets.h5" in both
     for options in (("--model", "ViT-B-16"), ("--encoder", "ViT-B-16-openai")):
         assert "features/toy" not in zsntta("cache", "show", "pets", *options).stdout
+
+
+def test_show_proposes_the_corrupted_sets_that_are_cached(zsntta):
+    write("cifar10-c:fog:1")
+    fails(zsntta("cache", "show", "cifar10-c"), "did you mean 'cifar10-c:fog:1'?")
 
 
 def test_verify_has_a_line_a_file(zsntta):

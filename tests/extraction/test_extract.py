@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -68,6 +69,18 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, sto
     assert resumed.reporter.advanced[0] == 32
     assert store.read(path).digest == reference.digest
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
+
+
+def test_rows_that_another_process_appended_behind_the_last_are_not_used(extractor, tmp_path):
+    """Two processes may write the same rows on a disk without locks."""
+    whole = extractor(tmp_path / "whole").dataset(glyphs())
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(store, "write", Mock(side_effect=KeyboardInterrupt))
+        extractor().dataset(glyphs())
+    [rows] = tmp_path.rglob("*.rows")
+    rows.write_bytes((content := rows.read_bytes()) + content[-10_000:])
+    resumed = extractor().dataset(glyphs())
+    assert (resumed.encoded, resumed.features.digest) == (0, whole.features.digest)
 
 
 def test_a_file_of_other_images_another_encoder_or_type_is_kept(extractor):

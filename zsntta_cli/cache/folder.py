@@ -112,7 +112,7 @@ def encoder_names(root: Path, name: str = "") -> list[str]:
     """The folders of encoders with features of any set, or of one set with any parameters."""
     folders = dict[str, None]()
     for path in find(root):
-        if name in ("", path.stem, SetName.parse(path.stem).base):
+        if name in ("", SetName.parse(path.stem).base):
             folders[path.parent.name] = None
     return [*folders]
 

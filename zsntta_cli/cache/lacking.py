@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from shlex import join, quote
 
-from zsntta_cli.cache.folder import described, encoder_names
+from zsntta_cli.cache.folder import described, find
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import StoreError, ZsnttaError, first_of, near, short
@@ -28,7 +28,8 @@ def missing_features(name: str, encoder: str, root: Path, cached: Sequence[str] 
     """
     parsed, close = SetName.parse(name), near(name, cached)
     hint = close or (f" (cached: {first_of(cached, _CACHED)})" if cached else "")
-    if encoders := [folder for folder in encoder_names(root, name) if folder != encoder]:
+    encoders = [path.parent.name for path in find(root) if path.stem == name]
+    if encoders := [folder for folder in encoders if folder != encoder]:
         hint = f" (available by {first_of(encoders, 3)}: --encoder NAME)"
     lacks = f"no features of '{name}'{f' by {encoder}' if encoder else ''} in {root}/{hint}"
     way = f"type {making([name], encoder, root)}"

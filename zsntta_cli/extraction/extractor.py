@@ -291,6 +291,8 @@ class Extractor:
                 f"{path.stem}: starting over: an interrupted run had a different encoder, "
                 f"--batch-size, number of threads or images."
             )
+        # Where disks have no locks, another process may have appended rows behind the last one.
+        unfinished.done = min(unfinished.done, count)
         if unfinished.done < count:  # the last bits of features depend on their batch
             unfinished.done -= unfinished.done % batch_size
         return unfinished
