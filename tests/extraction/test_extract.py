@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -74,8 +74,8 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, sto
 def test_rows_that_another_process_appended_behind_the_last_are_not_used(extractor, tmp_path):
     """Two processes may write the same rows on a disk without locks."""
     whole = extractor(tmp_path / "whole").dataset(glyphs())
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(store, "write", Mock(side_effect=KeyboardInterrupt))
+    stopped = patch.object(store, "write", side_effect=KeyboardInterrupt)
+    with stopped, pytest.raises(KeyboardInterrupt):
         extractor().dataset(glyphs())
     [rows] = tmp_path.rglob("*.rows")
     with rows.open("ab") as file:
