@@ -1,6 +1,7 @@
 """What the tests of results have in common."""
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from zsntta_cli import plugins
 from zsntta_cli.methods import METHODS
@@ -71,6 +72,7 @@ def dying(tmp_path, monkeypatch):
     for name in ("dying", "failing"):
         monkeypatch.setitem(METHODS, name, None)
         del METHODS[name]  # so that it is taken away again
+    get_reusable_executor().shutdown()  # whose processes may have loaded another script
     path = tmp_path / "dying.py"
     path.write_text(DYING)
     load_script(path)

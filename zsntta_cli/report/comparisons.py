@@ -240,8 +240,7 @@ def means(runs: Sequence[Record], metric: str = "", published: Cells | None = No
     for title, methods, is_published in sources:
         lines = []
         for method, by_metric in methods.items():
-            values = {METRICS[name].head: average(by_metric[name]) for name in metrics}
-            line = _series(method, values)
+            line = _series(method, {METRICS[m].head: average(by_metric[m]) for m in metrics})
             lines.append(replace(line, shape=POINTS, is_published=is_published))
         name = METRICS[metric].head if metric else "mean"
         panels.append(Panel(title, "metric", f"{name} (%)", tuple(lines)))
@@ -290,7 +289,6 @@ def _compared(
     """
     tables, last = frame.tables(runs), metrics[-1]
     pairs, (groups, notes) = pairs_of(tables), lines_of(tables)
-    sources: list[Source] = []
     measured = {
         name: {metric: by_pair(rows, pairs, metric) for metric in metrics}
         for name, rows in groups.items()
@@ -311,8 +309,7 @@ def _compared(
             f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or select "
             f"others with --id, --ood and --method"
         )
-    if measured:
-        sources.append((over, measured, False))
+    sources: list[Source] = [(over, measured, False)] if measured else []
     if published:
         first, *rest = published.values()
         common = [pair for pair in first if all(pair in of for of in rest)]

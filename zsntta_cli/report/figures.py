@@ -68,13 +68,9 @@ def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = (
     """
     runs = list(records)
     if "ratio" not in keep and "ratio" not in filters:
-        ratios = sorted(
-            {run.settings.stream.ratio for run in runs},
-            key=lambda ratio: (isinstance(ratio, str), ratio),
-        )
-        noisy = [ratio for ratio in ratios if ratio] or ratios
-        ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
-        runs = [run for run in runs if run.settings.stream.ratio == ratio]
+        ratios = {run.settings.stream.ratio for run in runs}
+        first = min(ratios, key=lambda r: (r != _USUAL_RATIO, not r, isinstance(r, str), r))
+        runs = [run for run in runs if run.settings.stream.ratio == first]
     if "fixed" not in keep and "fixed" not in filters:
         runs = [run for run in runs if run.settings.threshold.fixed is None] or runs
     return runs

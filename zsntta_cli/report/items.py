@@ -23,17 +23,6 @@ def write_scores(path: Path, replay: Replay) -> None:
     before adaptation and, in the row of the first item of each batch with an optimiser step, the
     norms of the gradients of its clean and noisy samples.
     """
-    columns = score_columns(replay)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
-        writer.writerow("" if value != value else value for value in row)  # nan is no number
-    write_whole(path, text.getvalue().encode(errors="surrogateescape"))
-
-
-def score_columns(replay: Replay) -> dict[str, NDArray[Any]]:
-    """The columns of the score file, each (T,)."""
     decisions, stream, sources = replay.made.decisions, replay.stream, replay.sources
     names = np.array([*sources.id_set.class_names, ""], dtype=object)
     truth, decision = names[replay.labels], names[decisions.class_index]
@@ -47,7 +36,7 @@ def score_columns(replay: Replay) -> dict[str, NDArray[Any]]:
             ids[mask] = np.array(store.read_sample_ids(file.path), object)[stream.row[mask]]
     nothing = np.full(len(stream), np.nan)
     zero_shot, detector = decisions.zero_shot_threshold, decisions.detector_threshold
-    return {
+    columns: dict[str, NDArray[Any]] = {  # each (T,)
         "index": np.arange(len(stream)),
         "sample_id": ids,
         "truth": truth,
@@ -57,3 +46,9 @@ def score_columns(replay: Replay) -> dict[str, NDArray[Any]]:
         "detector_threshold": nothing if detector is None else 1 - detector,
         **replay.made.columns,
     }
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        writer.writerow("" if value != value else value for value in row)  # nan is no number
+    write_whole(path, text.getvalue().encode(errors="surrogateescape"))
