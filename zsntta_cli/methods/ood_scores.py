@@ -46,9 +46,13 @@ class LogitGap(Score):
     """LogitGap, arXiv 2510.20134: the largest logit minus the mean of the next N."""
 
     class Settings(MethodSettings):
-        logitgap_share: float = share(0.2, "N: other classes in the gap, as a share of all.")
+        logitgap_share: float = share(
+            0.2, "N: number of other classes in the gap, as a share of the classes."
+        )
         # `official`: 88 on ImageNet and 5 on CIFAR-10
-        logitgap_others: int | None = count(None, "N as a number; none means by the share.")
+        logitgap_others: int | None = count(
+            None, "N: number of other classes in the gap; none means by logitgap-share."
+        )
 
     cites = ("liang2025revisiting",)
 
@@ -77,7 +81,9 @@ class CLIPN(Score):
     """CLIPN, arXiv 2308.12213: it needs the features of its own "no" text encoder."""
 
     class Settings(MethodSettings):
-        no_text: str = option("", "A .npy file of the 'no' text features (C, D), in class order.")
+        no_text: str = option(
+            "", "A .npy file of the 'no' text features (C, D), with the classes in their order."
+        )
 
     needs = NO_TEXT
     cites = ("wang2023clipn",)

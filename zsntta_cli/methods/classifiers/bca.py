@@ -21,10 +21,16 @@ class BCA(Adapting):
     """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples."""
 
     class Settings(MethodSettings):
-        bca_mean_least: float = share(0.05, "Probability above which a class mean is updated.")
-        bca_mean_items: float = positive(20_000.0, "Number of items that a class text counts as.")
-        bca_prior_least: float = share(0.65, "Probability above which the prior is updated.")
-        bca_prior_items: float = amount(1.0, "Number of items that the first prior counts as.")
+        bca_mean_least: float = share(
+            0.05, "Probability above which an item updates the mean of its class."
+        )
+        bca_mean_items: float = positive(
+            20_000.0, "Number of items that the text of a class counts as in the mean."
+        )
+        bca_prior_least: float = share(
+            0.65, "Probability above which an item updates the prior of its class."
+        )
+        bca_prior_items: float = amount(1.0, "Number of items that the initial prior counts as.")
 
     cites = ("zhou2025bayesian",)
     cost = "keeps a mean of D numbers and a prior of C numbers for each class"

@@ -23,7 +23,9 @@ class DLA(Adapting):
     """DLA, with ImageNet's value: the logits of often predicted classes are lowered."""
 
     class Settings(MethodSettings):
-        dla_strength: float = amount(0.8, "α: by how much the logits are lowered.")
+        dla_strength: float = amount(
+            0.8, "α: how strongly the logits of often predicted classes are lowered."
+        )
 
     cites = ("wu2026dynamic",)
     cost = "keeps two numbers for each class"

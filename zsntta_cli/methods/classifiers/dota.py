@@ -27,7 +27,9 @@ class DOTA(Adapting):
         # The paper chooses values for each set; these are from another implementation.
         dota_variance: float = positive(1e-4, "σ: initial variance of a class.")
         dota_shrinkage: float = part(1e-3, "ε: share of the identity in the covariance.")
-        dota_rate: float = amount(0.02, "ρ: weight of the Gaussians for each item of a class.")
+        dota_rate: float = amount(
+            0.02, "ρ: weight that the Gaussians gain with each item of the average class."
+        )
         dota_weight: float = amount(0.1, "η: maximum weight of the Gaussians.")
 
     cites = ("han2025dota",)

@@ -27,7 +27,9 @@ class OGA(Adapting):
         oga_shots: int = count(8, "Number of samples of each class in the memory.")
         oga_scale: float = amount(0.05, "τ: scale of the Gaussians' log densities.")
         # The released code divides sums by the capacity, even if a class has fewer samples.
-        oga_short_means: bool = option(False, "Divide a class's sums by capacity, not by count.")
+        oga_short_means: bool = option(
+            False, "Divide the sums of a class by oga-shots instead of by its number of samples."
+        )
 
     cites = ("fuchs2025online",)
     revision = 2

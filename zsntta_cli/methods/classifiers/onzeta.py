@@ -24,7 +24,11 @@ class OnZeta(Adapting):
 
     class Settings(MethodSettings):
         # The values are its paper's for ImageNet.
-        onzeta_balance: float = share(1.0, "α: minimum share of a class, times 1/C; 1 means equal.")
+        onzeta_balance: float = share(
+            1.0,
+            "α: minimum share of each class among the predictions, as a multiple of 1/C; 1 means "
+            "equal shares.",
+        )
         onzeta_prior_rate: float = amount(20.0, "Step size of the class weights ρ.")
         onzeta_proxy_rate: float = amount(0.5, "Step size of the visual proxies w.")
         onzeta_temperature: float = positive(0.04, "Temperature of the visual softmax.")
@@ -32,7 +36,8 @@ class OnZeta(Adapting):
         # The released code uses the length of the stream, which no online method knows. This is the
         # size of the paper's validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
         onzeta_mix_items: int = amount(
-            50_000, "Items after which the proxies have this weight; 0 means the whole stream."
+            50_000,
+            "Number of items after which the proxies have the weight β; 0 means the whole stream.",
         )
 
     cites = ("qian2024online",)

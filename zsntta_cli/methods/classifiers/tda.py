@@ -84,11 +84,19 @@ class TDA(Classifier):
         negative_alpha: float = amount(0.117, "Weight of the negative cache's logits.")
         negative_beta: float = amount(1.0, "Sharpness of the negative cache's weights.")
         # Only samples with low < entropy / log2(C) < high are negatives …
-        entropy_low: float = share(0.2, "Minimum entropy of a negative sample.")
-        entropy_high: float = share(0.5, "Maximum entropy of a negative sample.")
+        entropy_low: float = share(
+            0.2, "Entropy / log2(C) above which a sample may enter the negative cache."
+        )
+        entropy_high: float = share(
+            0.5, "Entropy / log2(C) below which a sample may enter the negative cache."
+        )
         # … which speak against classes with low < probability < high.
-        mask_low: float = share(0.03, "Minimum probability of a class that negatives lower.")
-        mask_high: float = share(1.0, "Maximum probability of a class that negatives lower.")
+        mask_low: float = share(
+            0.03, "A sample in the negative cache lowers the classes with a probability above this."
+        )
+        mask_high: float = share(
+            1.0, "A sample in the negative cache lowers the classes with a probability below this."
+        )
 
     cites = ("karmanov2024efficient",)
     cost = "keeps positive-shots + negative-shots images of each class; compares items with all"

@@ -3,15 +3,17 @@
 So its class is known up to N - 1 items after it arrives. Neighbours in the block pull each other to
 one class, and nothing is kept from block to block.
 
-- StatA, "Realistic Test-Time Adaptation of Vision-Language Models", CVPR 2025, arXiv 2501.03729:
-  Gaussians of the classes are fitted to the items and held near the class texts, more so if a class
-  has few items. This follows the paper's equations; the released code (AGPL-3.0) was not used.
-- TransCLIP, "Boosting Vision-Language Models with Transduction", NeurIPS 2024, arXiv 2406.01837, in
-  the zero-shot form in StatA's paper: the Gaussians share one variance, which starts at 1 / D, and
-  are fitted to the items alone.
-- LAME, "Parameter-free Online Test-time Adaptation", CVPR 2022, arXiv 2201.05718: the frozen
-  probabilities are smoothed over each item's nearest others until they no longer change. Accuracy
-  rises if neighbours share a class; if not, errors spread.
+StatA, "Realistic Test-Time Adaptation of Vision-Language Models", CVPR 2025, arXiv 2501.03729:
+Gaussians of the classes are fitted to the items and held near the class texts, more so if a class
+has few items. This follows the paper's equations; the released code (AGPL-3.0) was not used.
+
+TransCLIP, "Boosting Vision-Language Models with Transduction", NeurIPS 2024, arXiv 2406.01837, in
+the zero-shot form in StatA's paper: the Gaussians share one variance, which starts at 1 / D, and
+are fitted to the items alone.
+
+LAME, "Parameter-free Online Test-time Adaptation", CVPR 2022, arXiv 2201.05718: the frozen
+probabilities are smoothed over each item's nearest others until they no longer change. Accuracy
+rises if neighbours share a class; if not, errors spread.
 """
 
 from abc import abstractmethod

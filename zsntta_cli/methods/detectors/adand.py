@@ -34,11 +34,15 @@ class AdaND(Method):
         update_every: int = count(128, "L: number of items in a step, the length of the queue.")
         warmup: int = amount(10, "N: number of steps before the detector decides.")  # Sec. 5.1
         # Adam, no weight decay (Sec. 5.1)
-        learning_rate: float = positive(5e-4, "Learning rate of the optimiser.")
+        learning_rate: float = positive(5e-4, "Learning rate of the detector.")
         # Sec. 4.1
         reevaluate: bool = option(True, "Decide on the items that trigger an update only after it.")
-        # As in the released code; at batch size 1 the first item is then in no step.
-        late_start: bool = option(False, "Begin stage 2 one item, or one batch, later.")
+        # As in the released code.
+        late_start: bool = option(
+            False,
+            "Let the detector begin to decide one item later, and leave the first item out of all "
+            "steps. With batches, let it begin one batch later.",
+        )
         # appendix
         pseudo_labels: str = choice(
             "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.", "frozen", "detector"

@@ -78,19 +78,27 @@ class Cull(Method):
 
     class Settings(MethodSettings):
         warm_up_by = "cull-first"
-        cull_first: int = _two(64, "Size of the first block, decided by ZS-CLIP; minimum size.")
+        cull_first: int = _two(
+            64,
+            "Number of first items that ZS-CLIP decides; minimum number of items between updates.",
+        )
         cull_ring: int = _two(1024, "M: number of last items that determine the thresholds.")
         cull_low: float | None = _level(
-            "Level in nats: an image with less evidence is noise (OpenAI's ViT: 2; others: none)."
+            "Level in nats: an image with less evidence for its classes is noise "
+            "(OpenAI's ViT: 2; others: none)."
         )
-        cull_high: float | None = _level("Level while many are below cull-low (default: 1 more).")
+        cull_high: float | None = _level(
+            "Level in place of cull-low while many images are below it (default: 1 nat more)."
+        )
         cull_many: float = share(0.05, "Share of images below cull-low that counts as many.")
         cull_tail: float = positive(6.0, "Skewness + kurtosis above which noise is rare and far.")
         cull_tail_deviations: float = amount(
             3.0, "Distance of the threshold for rare noise from the median, in deviations."
         )
         cull_prior: float = amount(0.3, "Maximum spread of the class prior that is corrected.")
-        cautious: bool = option(False, "Call an image noise only by its own evidence.")
+        cautious: bool = option(
+            False, "Call an image noise only if its evidence is below the level."
+        )
 
         @property
         def warm_up(self) -> int:

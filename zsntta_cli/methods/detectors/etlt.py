@@ -22,7 +22,9 @@ class ETLT(Method):
     """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
 
     class Settings(MethodSettings):
-        etlt_penalty: float = positive(1e-12, "Ridge penalty of the fit, in mean eigenvalues.")
+        etlt_penalty: float = positive(
+            1e-12, "Ridge penalty of the least-squares fit, as a multiple of the mean eigenvalue."
+        )
 
     offline = True
     online = False

@@ -4,14 +4,19 @@ A batch is classified, ZS-CLIP's rule (Eq. 1) decides on its samples, and one st
 loss, not that decision, chooses the samples whose entropy is lowered; it also raises the entropy of
 the batch's mean probability. Injected noise gets decisions but enters no loss.
 
-- UniEnt, "Unified Entropy Optimization for Open-Set Test-Time Adaptation", arXiv 2404.06065: a
-  mixture of two Gaussians on the original encoder's largest logits, scaled to 0 … 1 within a batch,
-  separates covariate-shifted ID samples, whose entropy falls, from covariate-shifted OOD samples,
-  whose entropy rises. UniEnt+ counts each sample in both, by the mixture's probabilities.
-- OSTTA, "… Utilizing the Wisdom of Crowds in Entropy Minimization", arXiv 2308.06879: entropy
-  minimisation makes most samples more confident; those that become less confident disagree with
-  this crowd and are left out: the samples whose class, as the original encoder predicts it, is less
-  probable by the adapted encoder.
+UniEnt, "Unified Entropy Optimization for Open-Set Test-Time Adaptation", arXiv 2404.06065: a
+mixture of two Gaussians on the original encoder's largest logits, scaled to 0 … 1 within a batch,
+separates covariate-shifted ID samples, whose entropy falls, from covariate-shifted OOD samples,
+whose entropy rises. The loss is the mean entropy of ID, minus `unient-ood` times that of OOD, minus
+`unient-marginal` times the entropy of the batch's mean probability. A group without samples counts
+as 0, and a batch of equal logits takes no step. UniEnt+ counts each sample in both groups, by the
+mixture's probabilities.
+
+OSTTA, "… Utilizing the Wisdom of Crowds in Entropy Minimization", arXiv 2308.06879: entropy
+minimisation makes most samples more confident; those that become less confident disagree with this
+crowd and are left out: the samples whose class, as the original encoder predicts it, is less
+probable by the adapted encoder. The loss is the mean entropy of the other samples, minus
+`ostta-marginal` times the entropy of the batch's mean probability.
 
 The original encoder encodes each batch too, because cached features are rounded to float16 and do
 not have the statistics of the batch.

@@ -3,9 +3,16 @@
 Images come one by one. An image's score is its largest cosine with a class text. The threshold on
 the last N_q scores decides whether the image is desired. An image beyond the mean of its group is
 sure: its feature enters a bank of its kind, and one step of SGD changes the image tower's
-normalisation layers. The step pulls a desired image and a random crop of it to its predicted class,
-and any sure image to its neighbours in the bank of its kind and away from those in the other bank.
-The changed tower chooses the class; score and decision are by the tower before the step.
+normalisation layers. The changed tower chooses the class; score and decision are by the tower
+before the step.
+
+The loss has two terms. The first pulls a desired image to its predicted class: the cross-entropies
+of the cosines (temperature 1) of the image and of a random crop of it. The second pulls any sure
+image to its bank and away from the other: `rosita-weight` times the mean, over its k nearest
+features in its own bank, of log Σ exp(its cosines with the k nearest of the other bank) minus the
+cosine. For a desired image, neighbours of another class count as 0. The image is in its bank and so
+its own first neighbour. This term is left out until both banks have more than k features. With a
+single class they never have, so nothing is learned.
 
 Image and crop share one pass: the gradient of a single image would differ in its last bits each
 time, because libraries split the product of one row among threads, in no fixed order. To save time,

@@ -69,13 +69,17 @@ class SoTTA(ByProbability):
         confidence: float = share(0.5, "Minimum ID score of a sample that enters the memory.")
         update_every: int = count(64, "L: number of items in a step, the length of the queue.")
         # It changes the time but no decision.
-        batch_size: int | None = count(None, "Number of images in a pass; none means a step's.")
+        batch_size: int | None = count(
+            None, "Number of images in a pass of the encoder; none means all items of a step."
+        )
         # As the released code does.
-        late_start: bool = option(False, "Take each step one item later.")
+        late_start: bool = option(False, "Take the first step, and so all others, one item later.")
         learning_rate: float = positive(1e-4, _RATE)  # Adam
         weight_decay: float = amount(5e-4, "Weight decay of Adam.")
         rho: float = amount(0.05, "Radius of the sharpness-aware step.")
-        frozen_blocks: str = choice("Three transformer blocks that stay frozen.", "last", "9-11")
+        frozen_blocks: str = choice(
+            "Three blocks of a transformer that stay frozen.", "last", "9-11"
+        )
 
         @property
         def at_once(self) -> int:
@@ -100,7 +104,9 @@ class TPT(ByProbability):
         steps: int = count(1, "Number of tuning steps for each sample.")
         # By the image an answer serves all streams. By the stream views also differ between seeds,
         # as in the paper.
-        views_by: str = choice("Draw views for each image, or each stream.", BY_IMAGE, BY_STREAM)
+        views_by: str = choice(
+            "Draw new random views for each image, or for each stream.", BY_IMAGE, BY_STREAM
+        )
 
     place = "tpt:run"
     imagenet = {"augmix": False}
@@ -114,7 +120,8 @@ class ROSITA(Live):
     class Settings(MethodSettings):
         learning_rate: float = positive(1e-3, _RATE)  # SGD
         rosita_neighbours: int = count(
-            5, "Nearest features of a bank in a step; the bank keeps that many of each class."
+            5,
+            "k: nearest features of a bank that count; a bank keeps as many of each class.",
         )
         rosita_undesired: int = count(64, "Number of features of confident noise that are kept.")
         rosita_weight: float = amount(0.5, "Weight of the neighbours' loss.")
@@ -133,7 +140,9 @@ class UniEnt(ByProbability):
     class Settings(BatchSettings):
         unient_marginal: float = amount(0.5, "Weight of the entropy of the mean prediction.")
         unient_ood: float = amount(0.5, "Weight of the entropy of the items that are called OOD.")
-        unient_soft: bool = option(False, "UniEnt+: items count as ID and as OOD, by probability.")
+        unient_soft: bool = option(
+            False, "UniEnt+: each item counts as both ID and OOD, by its probabilities."
+        )
 
     place = "open_set:unient"
     imagenet = _SGD
@@ -159,9 +168,12 @@ class AdaNDTent(Live):
     class Settings(AdaND.Settings):
         tent_batch_size: int = count(64, "Number of samples of the stream in a step of Tent.")
         optimizer: str = _OPTIMIZER
-        tent_learning_rate: float | None = positive(None, "Learning rate of Tent.", shown=_TENTS)
+        tent_learning_rate: float | None = positive(
+            None, "Learning rate of Tent's optimiser.", shown=_TENTS
+        )
         detector_features: str = choice(
-            "Features of the detector: frozen, or adapted by Tent.", "frozen", "adapted"
+            "Features of the detector: the frozen encoder's, or those that Tent adapts.",
+            *("frozen", "adapted"),
         )
 
         def __post_init__(self) -> None:

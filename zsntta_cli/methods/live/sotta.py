@@ -2,10 +2,13 @@
 
 Samples come one by one. A sample enters a memory if ZS-CLIP's rule (Eq. 1) calls it clean and the
 model is confident; the memory is balanced by predicted class (high-confidence uniform-class
-sampling). Every 64 items one entropy-sharpness step (sharpness-aware minimisation, arXiv
-2010.01412) on the whole memory changes all but the last normalisation layers of the image tower. In
-that step all BatchNorms use the statistics of the memory and update their running statistics, which
-decide on items. The items between two steps take one pass.
+sampling). Every 64 items one step on the whole memory changes all but the last normalisation layers
+of the image tower. The items between two steps take one pass.
+
+The loss is the mean entropy of the class probabilities in the memory. Adam gets its gradient at the
+worst point near the current parameters, at the distance ρ up the gradient there (sharpness-aware
+minimisation, arXiv 2010.01412). In that step all BatchNorms use the statistics of the memory and
+update their running statistics, which decide on items.
 """
 
 import random

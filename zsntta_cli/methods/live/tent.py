@@ -1,8 +1,9 @@
 """Tent, "Fully Test-time Adaptation by Entropy Minimization", arXiv 2006.10726.
 
-A batch is classified, ZS-CLIP's rule (Eq. 1) calls some of its samples noise, and one step on the
-mean entropy of the other samples changes the scales and shifts of the image tower's normalisation
-layers for all later batches.
+A batch is classified, ZS-CLIP's rule (Eq. 1) calls some of its samples noise, and one step changes
+the scales and shifts of the image tower's normalisation layers for all later batches. The loss is
+the mean entropy of the class probabilities of the samples that are not called noise. The optimiser
+is Adam, or SGD with Nesterov momentum 0.9.
 
 BatchNorm uses the statistics of the whole batch, including samples that do not pass. At batch size
 1 these are the statistics of one image, of H*W values for each channel.

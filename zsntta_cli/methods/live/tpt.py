@@ -1,8 +1,9 @@
 """TPT, "Test-Time Prompt Tuning for Zero-Shot Generalization", arXiv 2209.07511.
 
-Each sample that passes the filter gets augmented views. One step on the entropy of the mean
-probability of the most confident views tunes the embeddings of the words before the class name. The
-sample is classified by the tuned prompt, and the prompt is reset.
+Each sample that passes the filter gets augmented views. One step of AdamW tunes the embeddings of
+the words before the class name. The loss is the entropy of the mean class probabilities over the
+most confident views, those of lowest entropy. The sample is classified by the tuned prompt, and the
+prompt is reset.
 
 A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it (arXiv
 1912.02781): three chains of one to three random operations. Each item has its own generator, so the

@@ -32,10 +32,12 @@ class AdaNeg(NegLabel):
     class Settings(NegLabel.Settings):
         groups: int = count(5, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouping("random")
-        adaneg_shots: int = count(10, "L: number of images of each word in the memory.")
+        adaneg_shots: int = count(10, "L: number of images of each name and word in the memory.")
         adaneg_text: float = amount(0.1, "λ: weight of the score by texts.")
         # the released code's is 0.5 on ImageNet
-        adaneg_sure: float | None = share(None, "Threshold on the text score; none means adaptive.")
+        adaneg_sure: float | None = share(
+            None, "Fixed threshold on the score by texts; none means the adaptive one."
+        )
         gap: float = GAP
 
     cites = ("zhang2024adaneg",)

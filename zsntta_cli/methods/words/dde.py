@@ -80,10 +80,16 @@ class DDE(Method):
         # with 100 words for other sets.
         batch_size: int = count(256, AT_ONCE)
         dde_words: int = count(100, "M̂: number of most activated words that count.")
-        dde_gate: float = share(0.5, "g: surely ID if the share of the names is above (1 + g) / 2.")
-        dde_exclusion: float = amount(0.5, "β: weight of the Gaussians of second choices.")
+        dde_gate: float = share(
+            0.5, "g: an item is surely ID if the share of the names is above (1 + g) / 2."
+        )
+        dde_exclusion: float = amount(
+            0.5, "β: weight of the Gaussians of second choices, which lower the logits."
+        )
         dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
-        dde_cells: str = choice("Thresholds: between scores, or 0, 0.01 … 0.99.", "exact", "grid")
+        dde_cells: str = choice(
+            "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.", "exact", "grid"
+        )
         dde_cache: int = count(5_000, "Number of last images of either kind in the cache.")
 
     needs = WORDS

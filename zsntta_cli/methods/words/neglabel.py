@@ -23,7 +23,9 @@ class NegLabel(Method):
         groups: int = count(100, "Number of groups of negative words, whose scores are averaged.")
         grouping: str = grouping("ranked")
         # By the mean a group has the weight of C words, whatever its size.
-        group_mass: str = choice("Mass of a group: its sum, or C times its mean.", "sum", "mean")
+        group_mass: str = choice(
+            "Softmax mass of a group of words: their sum, or C times their mean.", "sum", "mean"
+        )
 
     needs = WORDS
     cites = ("jiang2024negative",)
@@ -69,7 +71,9 @@ class CSP(NegLabel):
     class Settings(NegLabel.Settings):
         words: str = option("csp", WORD_LIST)
         mined_share: float | None = part(0.15, "Share of each list that is mined, instead of M.")
-        too_near: float | None = share(0.95, "Cosine to a name above which a word is mined last.")
+        too_near: float | None = share(
+            0.95, "Cosine to an ID name above which a word is mined last."
+        )
         grouping: str = grouping("random")
 
     cites = ("chen2024conjugated",)

@@ -27,10 +27,14 @@ class TANL(Method):
     """TANL, arXiv 2603.25250: the words that noise activates more than ID images do."""
 
     class Settings(vocabulary.WordSettings):
-        tanl_candidates: str = choice("Candidates: all words, or those mined.", "all", "mined")
+        tanl_candidates: str = choice(
+            "Words that may be activated: all, or those mined.", "all", "mined"
+        )
         tanl_words: int = count(1000, "B: number of most activated words that count.")
         # the released command goes through 2, 1 and 0
-        tanl_step: int = amount(2, "γ: words added for each averaged score; 0 means one score.")
+        tanl_step: int = amount(
+            2, "γ: number of words that each averaged score adds; 0 means one score by all B words."
+        )
         tanl_ring: int = count(300, "L: number of last images of either kind in the memory.")
         gap: float = vocabulary.GAP
 

@@ -19,7 +19,11 @@ from zsntta_cli.settings.options import choice, count, option, part, share
 
 _NUMBERS = 2**21  # logits at a time: 8 MB
 _LARGEST_ITEMS = 512
-GAP = share(0.5, "g: share of the way from the threshold to 0, or to 1, that teaches nothing.")
+GAP = share(
+    0.5,
+    "g: an image is learned only if its noise score is beyond this share of the way from the "
+    "threshold to 0 (as ID), or to 1 (as noise).",
+)
 
 
 class WordSettings(MethodSettings):
@@ -29,11 +33,15 @@ class WordSettings(MethodSettings):
     word_prompts: str = choice(
         "Prompts of your own word lists: the run's, or by part of speech.", "run", "speech"
     )
-    negatives: int = count(10_000, "M: number of words that are mined.")
+    negatives: int = count(
+        10_000, "M: number of words that are mined: the farthest from the class names."
+    )
     # 0.15: 8,536 nouns and 1,963 adjectives
     mined_share: float | None = part(None, "Share of each list that is mined, instead of M.")
-    percentile: float = share(0.05, "η: percentile of the distance to the ID names.")
-    too_near: float | None = share(None, "Cosine to a name above which a word is mined last.")
+    percentile: float = share(
+        0.05, "η: a word's distance is this percentile of its distances to all ID names."
+    )
+    too_near: float | None = share(None, "Cosine to an ID name above which a word is mined last.")
 
 
 def names_and_words(data: StreamData) -> tuple[Features, Features]:
@@ -78,7 +86,7 @@ def logit_blocks(
 
 
 def activations(logits: Features, classes: int, copies: int = 1) -> Features:
-    """The activations (B, M) by logits (B, C + M), with some copies of each word."""
+    """The activations (B, M) by logits (B, C + M), with `copies` of each word."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     names, words = powers[:, :classes], powers[:, classes:]
     return np.asarray(words / (names.sum(axis=1) + copies * words.sum(axis=1))[:, None])
