@@ -67,6 +67,15 @@ def test_noise_needs_an_ood_set():
         build_stream(StreamSettings(ratio=0.5), 10, 0, 0)
 
 
+def test_a_stream_that_no_memory_holds_is_refused_before_it_is_made(monkeypatch):
+    """A set that only caps the ratio adds no more than it has."""
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 25, "SC_PHYS_PAGES": 88}.get)
+    assert len(build_stream(StreamSettings(ratio=0.5), 11, 11, 0)) == 22
+    with pytest.raises(SettingsError, match="24 items"):
+        build_stream(StreamSettings(ratio=0.5), 12, 11, 0)
+    assert len(build_stream(StreamSettings(ratio=0.75, ood_fill="cap"), 11, 11, 0)) == 22
+
+
 @given(
     st.sampled_from(["natural", 0.0, 0.1, 0.45, 0.99]),
     st.integers(1, 60),

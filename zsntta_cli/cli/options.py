@@ -306,8 +306,9 @@ def stored_runs(store: "RecordStore", curves: bool = False) -> "dict[str, Record
     rows = len(store.keys())
     if broken := rows - len(runs):
         say(
-            f"note: {broken:,} of {rows:,} rows in {store.path} are left out: damaged, or "
-            "made by another version, or by a method that is not loaded (zsntta --plugin FILE.py).",
+            f"note: {broken:,} of {rows:,} rows in {store.path} are left out: damaged, or made by "
+            "another version or a method that is not loaded. Run them again, or load the method's "
+            "script: zsntta --plugin FILE.py.",
             err=True,
         )
     return runs

@@ -165,6 +165,7 @@ def paper(
         of_runs = {
             **encoder.given, "method": rows.method, "seed": rows.seed, "set": rows.assignments,
             "prompt": rows.prompt, "ood-items": rows.ood_items, "extract": extract, "live": live,
+            "preset": rows.preset != "paper",
         }  # fmt: skip
         if typed := next((name for name, value in of_runs.items() if value), ""):
             raise SettingsError(f"--published measures nothing: omit --{typed}.")

@@ -120,7 +120,7 @@ def cite(
 
     [bold]zsntta cite --method adand,tda --output related.bib[/bold]
 
-    If none is named, those of all kept runs are cited.
+    Without a name, the methods, sets and encoders of all kept runs are cited.
     """
     from zsntta_cli.methods import check_method
     from zsntta_cli.report.citations import bibtex

@@ -289,7 +289,7 @@ class StreamSettings(Settings):
         False,
         "Swap the names of Food-101's cheesecake and cheese plate, as the released code does.",
     )
-    limit: int | None = count(None, "Use only this many samples from the start.")
+    limit: int | None = count(None, "Use only this many samples, from the start of the stream.")
 
     def __post_init__(self) -> None:
         if isinstance(self.ratio, str):

@@ -11,6 +11,7 @@ by class, so that the share of noise is the same everywhere.
 """
 
 import math
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from zsntta_cli.settings import DIRICHLET, PARTS, StreamSettings, parse_order, r
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
 
 ID, OOD, NOISE = 0, 1, 2  # kinds of items
+_BYTES = 100  # of memory that an item takes at least, with what is decided on it
 _CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
 _SLOT = 128  # ID samples to a slot, or more: StatA's online batches
 
@@ -53,15 +55,22 @@ def build_stream(
     needs more than the pool has. `labels` (n_id,) are the ID set's, for an order by class.
 
     Raises:
-        SettingsError: a ratio above 0 without OOD samples.
+        SettingsError: a ratio above 0 without OOD samples, or a stream that no memory holds.
     """
+    sizes = settings.sizes(n_id, n_ood)
+    most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _BYTES
+    if n_id + sizes.ood > most:
+        raise SettingsError(
+            f"ratio is {settings.ratio}: that makes a stream of {n_id + sizes.ood:,} "
+            f"items, but this machine's memory holds at most {most:,}."
+        )
     if settings.ratio and not n_ood and settings.sizes(n_id, 1).wanted:
         raise SettingsError(
             f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set: add --ood NAME"
         )
     ood_rows = listed
     if ood_rows is None:  # whole repeats of the set, then a random remainder
-        repeats, remainder = divmod(settings.sizes(n_id, n_ood).ood, n_ood) if n_ood else (0, 0)
+        repeats, remainder = divmod(sizes.ood, n_ood) if n_ood else (0, 0)
         drawn = np.random.Generator(np.random.PCG64(OOD_CHOICE_SEED)).permutation(n_ood)
         ood_rows = np.concatenate([np.tile(np.arange(n_ood), repeats), drawn[:remainder]])
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
