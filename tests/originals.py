@@ -174,10 +174,8 @@ def validation(monkeypatch):
         f"{DEVKIT}/data/meta.mat": mat(synsets=synsets),
     }
     val = pictures(f"ILSVRC2012_val_{n:08d}.JPEG" for n in range(1, 7))
-    tree, archives = (
-        {},
-        {"val": ("ILSVRC2012_img_val.tar", val), "devkit": (f"{DEVKIT}.tar.gz", kit)},
-    )
+    archives = {"val": ("ILSVRC2012_img_val.tar", val), "devkit": (f"{DEVKIT}.tar.gz", kit)}
+    tree = {}
     for part, (file, content) in archives.items():
         tree[f"imagenet/{file}"] = archive = packed(file, content)
         monkeypatch.setitem(published_imagenet.ARCHIVE_META, part, (file, md5(archive)))

@@ -143,6 +143,24 @@ def test_the_validation_set_is_made_of_its_archives_once(original, tmp_path):
     assert not [p for p in (tmp_path / "data" / "imagenet").iterdir() if p.name[0] == "."]
 
 
+@pytest.mark.parametrize(
+    ("name", "listed", "lines_of", "ids"),
+    [("openimage-o", "openimage_o.txt", "2.jpg 0.jpg", ["0.jpg", "2.jpg"]),
+     ("openimage-o", "test_openimage_o.txt", "openimage_o/images/2.jpg", ["2.jpg"]),
+     ("openimage-o", "benchmark_imglist/imagenet/openimage_o.txt", "images/2.jpg", ["2.jpg"]),
+     ("ssb-hard", "benchmark_imglist/imagenet/test_ssb_hard.txt", f"ssb_hard/{WNIDS[1]}/1.JPEG",
+      [f"{WNIDS[1]}/1.JPEG"])],
+)  # fmt: skip
+def test_openoods_list_of_a_set_selects_its_images(original, tmp_path, name, listed, lines_of, ids):
+    original(name)
+    content = lines(*(f"{path} -1" for path in lines_of.split()))
+    write(tmp_path / "data", {listed: content})
+    images = datasets.load_images(name, tmp_path / "data")
+    assert images.sample_ids == ids
+    digest = hashlib.sha256(content).hexdigest()
+    assert images.facts == {"lists": {PurePosixPath(listed).name: digest}}
+
+
 # --- What is wrong, in a line
 
 CUB, COOP = "CUB_200_2011/", "oxford_pets/split_zhou_OxfordPets.json"
@@ -154,6 +172,8 @@ WRONG = [  # what is changed of a set, None where a file is gone; what is said
     ("cub200", {f"{CUB}images/002.Laysan_Albatross/Laysan_1.jpg": None}, "1 of 3 .*Laysan_1.jpg"),
     ("texture", {"dtd/dtd/images/": None}, "dtd/dtd has labels"),
     ("coop-pets", {COOP: json.dumps({**ROWS, "val": [["x.jpg", 7, "far"]]}).encode()}, "0, 1, 2"),
+    ("ssb-hard", {"test_ssb_hard.txt": lines("ssb_hard/n01440764/9.JPEG -1")},
+     "1 of 1 .* n01440764/9.JPEG"),
     ("imagenet-a", {f"imagenet-a/{WNIDS[1]}/": None}, f"1 of 2 classes .*{WNIDS[1]}"),
     ("imagenet-a", {"imagenet-a/n01440764/0.jpg": b"x"}, "not classes: n01440764"),
     ("imagenet-a", {"imagenet-a/": None, "imagenet-a.tar": b"cut off"},

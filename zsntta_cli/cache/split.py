@@ -90,8 +90,8 @@ def split(path: Path, wanted: str, seed: int, name: str | None = None) -> Iterat
 def _half(whole: Features, name: str, classes: list[int]) -> Features:
     """The images and the texts of some classes of a set, as a set of this name."""
     rows, folder = np.isin(whole.labels, classes), whole.path.parent
-    before = whole.source.get("split")  # the set may be half of a split itself
-    of = {"of": before["of"], "from": before} if before else {"of": whole.name}
+    before = whole.source.get("split", {})  # the set may be half of a split itself
+    of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
     texts = dict[str, Text]()
     for template, text in whole.texts.items():
         texts[template] = replace(text, features=text.features[classes])

@@ -127,10 +127,9 @@ def _rows(
     wanted = re.findall(r"(?:^|\+)([\w.]+)", split)  # of "train[:10%]+test"
     apart = Path(datasets.config.HF_DATASETS_CACHE) / "zsntta" / "+".join(wanted)
     builder = datasets.load_dataset_builder(source, config, revision=revision, cache_dir=str(apart))
+    # Without the hub, the library gives the last revision that it fetched.
     if _COMMIT.fullmatch(revision or "") and builder.hash != revision:
-        raise ValueError(
-            f"only {builder.hash} is available"
-        )  # offline the library gives the last one
+        raise ValueError(f"only {builder.hash} is available")
     if files := builder.config.data_files:
         if missing := [part for part in wanted if part not in files]:
             raise ValueError(f"it has the splits {', '.join(map(str, files))}, not {missing[0]}")
@@ -179,7 +178,7 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     count = f"{shards.SPLIT}/{shards.COUNT}"
     try:
         tars = shards.shard_paths(root)
-    except DatasetError:  # some of them are missing
+    except DatasetError:  # some or all of them are missing
         tars = []
     if not tars:
         try:

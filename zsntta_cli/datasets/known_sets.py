@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.datasets import tree
 from zsntta_cli.datasets.catalogue import CORRUPTIONS, first_place
-from zsntta_cli.datasets.images import ImageSet, array_set, file_set, with_lists
+from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
 from zsntta_cli.errors import DatasetError, counted, first_of
 from zsntta_cli.files import scratch
 
@@ -238,7 +238,28 @@ def cub200(name: str, root: Path) -> ImageSet:
     return listed(name, base / "images", [*images.values()], labels, names)
 
 
-# --- CoOp's (arXiv 2109.01134) ---
+# --- OpenOOD 1.5's (2306.09301) and CoOp's (arXiv 2109.01134) ---
+
+
+def openood(name: str, root: Path, *, places: Sequence[str], list_file: str) -> ImageSet:
+    """A set of OpenOOD: a folder or an archive, restricted to its list if there is one.
+
+    Each line of a list has a path and a label, which is always -1.
+    """
+    images = by_folder(name, root, places=places)
+    folders = (root, root / "benchmark_imglist" / "imagenet")
+    lists = [folder / f"{part}{list_file}" for folder in folders for part in ("", "test_")]
+    if (list_path := next(filter(Path.is_file, lists), None)) is None:
+        return images
+    paths = [line.rpartition(" ")[0].strip() for line in list_path.read_text().splitlines() if line]
+    top, below = f"{places[0]}/", f"{places[0].partition('/')[2]}/"
+    ids = {path.removeprefix(top).removeprefix(below) for path in paths}
+    missing = sorted(ids - {*images.sample_ids})
+    if missing or not ids:
+        number = f"{len(missing):,} of {len(ids):,} images of {list_path}"
+        raise DatasetError(f"{number} are missing, such as {first_of(missing, 1)}.")
+    rows = [row for row, sample_id in enumerate(images.sample_ids) if sample_id in ids]
+    return with_lists(pick_rows(images, np.array(rows)), [list_path])
 
 
 def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageSet:
@@ -323,9 +344,8 @@ def cifar_c(
         if file not in files:
             raise DatasetError(f"{place} has no {file}.")
         every = np.load(io.BytesIO(files[file].read()))
-        return np.split(every, SEVERITIES)[
-            severity - 1
-        ].copy()  # a copy, so that the others are freed
+        # Without a copy, the other severities would stay in memory.
+        return np.split(every, SEVERITIES)[severity - 1].copy()
 
     labels = np.tile(block("labels.npy"), len(corruptions))
     pixels = np.concatenate([block(f"{corruption}.npy") for corruption in corruptions])

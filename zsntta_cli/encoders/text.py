@@ -79,7 +79,7 @@ class TextTower:
         """Tell how many prompts are longer than the text tower reads, and which is the first.
 
         A prompt is truncated if its tokens differ from the beginning of its tokens in twice the
-        length. A token has at least one byte, so short prompts need no look.
+        length. A token has at least one byte, so short prompts are not tokenized.
 
         Raises:
             EncoderError: two of them differ only after the cut, so their features would be equal.
@@ -96,8 +96,9 @@ class TextTower:
             if other != long[row]:
                 both = f"'{_ends(other)}' and '{_ends(long[row])}'"
                 raise EncoderError(
-                    f"the encoder reads only {length} tokens of a text, and {both} differ after "
-                    f"them: shorten the prompt template or the names."
+                    f"the encoder reads only {length} tokens of a text, and {both} differ only "
+                    f"after them, so their features would be equal: shorten the prompt template "
+                    f"or the names."
                 )
         if cut:
             text = (

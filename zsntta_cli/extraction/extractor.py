@@ -214,13 +214,17 @@ class Extractor:
         return folder.feature_path(self.settings.features_dir, self._folder, name)
 
     def _writing(self, path: Path) -> AbstractContextManager[None]:
-        """Lock the file at `path`; without an encoder to make it, not even its folder is made."""
+        """Lock the file at `path`. If its encoder cannot be loaded, not even its folder is made."""
         if self.settings.overwrite or not path.exists():
             _ = self.encoder
         return folder.locked(path, self.reporter.note)
 
     def _existing(self, path: Path, images: ImageSet) -> Features | None:
-        """The content of a set's file, None if it has to be made; StoreError if it is another's."""
+        """The content of a set's file, or None if it has to be made.
+
+        Raises:
+            StoreError: its encoder, images or type differ.
+        """
         if self.settings.overwrite or not path.exists():
             return None
         existing = store.read(path)
