@@ -63,7 +63,9 @@ def read_arrays(path: Path) -> Arrays:
         StoreError: the file does not exist, has an unknown type, is broken, or has objects.
     """
     ending = path.suffix.lower()
-    if not path.is_file() or ending not in _ENDINGS:
+    if not path.is_file():
+        raise StoreError(f"there is no file {path}.")
+    if ending not in _ENDINGS:
         raise StoreError(f"{path} is not a readable file: must be one of {', '.join(_ENDINGS)}.")
     try:
         if ending == ".npy":

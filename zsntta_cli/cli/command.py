@@ -137,7 +137,7 @@ def _is_same(output: Path, path: str) -> bool:
 def usage(error: typer.TyperException, words: Mapping[str, Any]) -> str:
     """A line about wrong usage, empty if help was shown; `words` are the commands by name."""
     ctx: Any = getattr(error, "ctx", None)
-    message = str(getattr(error, "format_message", error.__str__)())
+    message = str(getattr(error, "format_message", error.__str__)()).replace("Value error, ", "")
     if not message:
         return ""
     if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:

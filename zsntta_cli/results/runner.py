@@ -92,7 +92,8 @@ class Runner:
         Raises:
             SettingsError: there is more than one run.
         """
-        check(len(runs) == 1, f"items belong to one run, but these options make {len(runs)}.")
+        advice = "choose one method, pair, ratio and seed for --scores or --report classes."
+        check(len(runs) == 1, f"these options make {len(runs)} runs: {advice}")
         with (
             keeper(self.keeping, self.reporter.note) as keep,
             self.reporter.waiting(lambda: _name(runs[0])),
