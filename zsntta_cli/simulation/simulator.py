@@ -16,7 +16,7 @@ from zsntta_cli.cache.store import problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
-from zsntta_cli.methods.scores import CLIP_NORM, ZeroShot, zero_shot
+from zsntta_cli.methods.scores import CLIP_NORM, ZeroShot, blocks, zero_shot
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import MATCH, LiveSettings
 from zsntta_cli.simulation.record import Record
@@ -129,10 +129,12 @@ class Simulator:
         types = [np.float32 if f.normalized else f.image_features.dtype for f in files.values()]
         features = np.empty((len(stream), id_set.dim), np.result_type(*types))
         for kind, file in files.items():
-            of_kind = stream.kind == kind
-            features[of_kind] = file.image_features[stream.row[of_kind]]
-            if file.normalized:
-                features[of_kind] *= CLIP_NORM
+            of_kind = np.flatnonzero(stream.kind == kind)
+            for block in blocks(len(of_kind)):  # indexing by rows makes a further copy
+                items = of_kind[block]
+                features[items] = file.image_features[stream.row[items]]
+                if file.normalized:
+                    features[items] *= CLIP_NORM
             scores.append(self._zero_shot(run.encoder, run.prompt, id_set.name, file.name))
         items = StreamData(
             features, id_set.texts[run.prompt].features, float(model["logit_scale"]),

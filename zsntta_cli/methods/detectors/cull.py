@@ -29,7 +29,16 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import Method, MethodSettings
-from zsntta_cli.methods.scores import TOP, Columns, Features, Floats, Mask, softmax, unit
+from zsntta_cli.methods.scores import (
+    TOP,
+    Columns,
+    Features,
+    Floats,
+    Mask,
+    blocks,
+    softmax,
+    unit,
+)
 from zsntta_cli.settings.options import Range, amount, option, positive, share
 
 # These cost time and no accuracy.
@@ -156,9 +165,10 @@ class Cull(Method):
         if items.injected.any():  # it is noise, and no rule decides on it
             nothing, flags = np.full((4, len(items)), np.nan), items.injected.copy()
             every = Decisions(items.class_index.copy(), flags, 1 - items.noise_score, *nothing)
-            test = np.flatnonzero(~items.injected)
-            for name, column in vars(self.push(items.part(test))).items():
-                vars(every)[name][test] = column
+            for block in blocks(len(items)):  # a part is a copy of the features
+                test = block.start + np.flatnonzero(~items.injected[block])
+                for name, column in vars(self.push(items.part(test))).items():
+                    vars(every)[name][test] = column
             return every
         zero_shot, parts, start = self.threshold(items.noise_score), list[Decisions](), 0
         while start < len(items):
