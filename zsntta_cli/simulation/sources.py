@@ -163,7 +163,7 @@ class Library:
             more, words = self._words(run, id_set)
         elif method.needs == NO_TEXT:
             shape = len(id_set.class_names), id_set.dim
-            more = MoreText(more_text=_read_no_text(run.flat()["no_text"], shape))
+            more = MoreText(more_text=_read_no_text(run, shape))
         # Classes made from photos have another distance to texts than texts have to each other.
         elif method.reads_generic and id_set.texts[run.prompt].logit_scale is None:
             is_known = is_level_known(id_set.identity)
@@ -282,12 +282,14 @@ def _swapped(id_set: Features) -> NDArray[np.int32]:
     return labels
 
 
-def _read_no_text(path: str, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """CLIPN's "no" text features (C, D), scaled to unit norm."""
+def _read_no_text(run: RunSettings, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """The "no" text features (C, D) of CLIPN or an own method, scaled to unit norm."""
+    path = run.flat()["no_text"]
     wanted = f"an array {shape} of finite numbers, one row per class, in the order of class names"
     if not path:
         raise SettingsError(
-            f"clipn needs the features of its 'no' text encoder: {wanted}: --set no-text=FILE.npy"
+            f"{run.method} needs the features of its 'no' text encoder: {wanted}: --set "
+            "no-text=FILE.npy"
         )
     try:
         open_regular(Path(path)).close()
