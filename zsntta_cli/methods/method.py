@@ -74,9 +74,9 @@ class _Described:
     cost: ClassVar[str] = ""  # in words: the memory that it takes, and the work for an item
     is_own: ClassVar[bool]  # whether its code is from outside the package
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, **more: Any) -> None:
         """Make its Settings a frozen dataclass, with those that it inherits from."""
-        super().__init_subclass__()
+        super().__init_subclass__(**more)
         cls.is_own = not cls.__module__.startswith("zsntta_cli.")
         for kind in reversed(cls.Settings.__mro__):
             if issubclass(kind, MethodSettings) and "__dataclass_fields__" not in vars(kind):
