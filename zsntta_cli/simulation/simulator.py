@@ -131,10 +131,10 @@ class Simulator:
         for kind, file in files.items():
             of_kind = np.flatnonzero(stream.kind == kind)
             for block in blocks(len(of_kind)):  # indexing by rows makes a further copy
-                items = of_kind[block]
-                features[items] = file.image_features[stream.row[items]]
+                places = of_kind[block]
+                features[places] = file.image_features[stream.row[places]]
                 if file.normalized:
-                    features[items] *= CLIP_NORM
+                    features[places] *= CLIP_NORM
             scores.append(self._zero_shot(run.encoder, run.prompt, id_set.name, file.name))
         items = StreamData(
             features, id_set.texts[run.prompt].features, float(model["logit_scale"]),
