@@ -121,7 +121,7 @@ class ROSITA(Live):
         learning_rate: float = positive(1e-3, _RATE)  # SGD
         rosita_neighbours: int = count(
             5,
-            "k: nearest features of a bank that count; a bank keeps as many of each class.",
+            "k: nearest features of a bank that count; the ID bank holds k times C.",
         )
         rosita_undesired: int = count(64, "Number of features of confident noise that are kept.")
         rosita_weight: float = amount(0.5, "Weight of the neighbours' loss.")
