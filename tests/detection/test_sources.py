@@ -5,11 +5,11 @@ import unicodedata
 from io import BytesIO
 
 import pytest
-from made import pack
+from made import pack, refused
 from PIL import Image
 
 from zsntta_cli.datasets.tree import LeftOut
-from zsntta_cli.detection.sources import photos_of, piped
+from zsntta_cli.detection.sources import check_sources, photos_of, piped
 from zsntta_cli.errors import DatasetError
 
 
@@ -128,6 +128,12 @@ def test_a_wrong_path_is_one_line(here, given, said):
     pack(here / "clips.zip", {"clips/a.mp4": b""})
     with pytest.raises(DatasetError, match=said):
         sources(given)
+
+
+def test_a_closed_standard_input_is_not_read(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)  # as Python does; another file may have its number
+    with refused("closed"):
+        check_sources(["-"])
 
 
 @pytest.mark.parametrize("mark", [b"\n", b"\0", b"\r\n"])

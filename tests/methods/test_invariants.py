@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from learned import equal
 from made import with_some_pairs
-from streams import near_words
+from streams import assert_same, near_words
 
 from zsntta_cli.methods import FROZEN, METHODS, NO_TEXT
 from zsntta_cli.methods.base import Decisions
@@ -115,3 +115,12 @@ def test_every_online_method_decides_in_pieces_as_in_one_from_pickles_and_frozen
         np.testing.assert_array_equal(joined.class_index, whole.class_index)
         np.testing.assert_array_equal(joined.is_noise, whole.is_noise)
         np.testing.assert_allclose(joined.id_score, whole.id_score, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["zs-clip", "adand", "oodd", "dde"])
+def test_pieces_of_whole_batches_are_decided_as_in_one(method):
+    data, pieces = near_words(2, 230), (slice(0, 96), slice(96, 112), slice(112, None))
+    options = dataclasses.replace(options_of(method), batch_size=16)
+    whole, online = (METHODS[method](data, options, QUEUE) for _ in range(2))
+    joined = Decisions.joined([online.push(data.part(piece)) for piece in pieces])
+    assert_same(joined, whole.push(data))

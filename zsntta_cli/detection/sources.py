@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -91,6 +92,8 @@ def check_sources(sources: Sequence[str]) -> None:
     """
     if sources.count(PIPE) > 1:
         raise SettingsError("'-' appears twice: standard input can be read only once.")
+    if PIPE in sources and sys.stdin is None:  # another file may have its number by now
+        raise SettingsError("standard input is closed: '-' has nothing to read.")
     for source in sources:
         _paths(source)
 
