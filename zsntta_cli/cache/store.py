@@ -282,9 +282,9 @@ def _data(
     is_once = h5py.h5o.get_info(data.id).rc == 1  # or a small file may hold the same many times
     if not (is_plain and is_here and is_once):
         raise ValueError(f"'{name}' is not stored as a plain data set")
-    fits = len(lengths) == len(shape) and all(
-        wanted in (None, length) for wanted, length in zip(shape, lengths, strict=True)
-    )
+    fits = len(lengths) == len(shape)
+    for wanted, length in zip(shape, lengths, strict=False):
+        fits = fits and wanted in (None, length)
     if not fits or (data.dtype not in dtypes if dtypes else data.dtype.kind != "S"):
         types = " or ".join(dtype.__name__ for dtype in dtypes) or "texts"
         raise ValueError(f"{name} is {data}, must be {types} of shape {shape}")

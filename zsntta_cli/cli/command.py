@@ -70,7 +70,7 @@ def command(
                 _check_outputs(typed)
                 arguments = dict[str, Any]()
                 for parameter, (group, options) in groups.items():
-                    values = {name: typed[name] for name in options}
+                    values = dict(zip(options, map(typed.get, options), strict=True))
                     if group is dict:
                         arguments |= {name: v for name, v in values.items() if v is not None}
                     else:
@@ -91,8 +91,10 @@ def command(
                 _end(f"error: {line}", 2 if isinstance(error, SettingsError) else 1, error)
 
         call.__name__ = function.__name__
-        parameters = {name: p for _, options in groups.values() for name, p in options.items()}
-        call.__signature__ = inspect.Signature([*parameters.values()])  # type: ignore[attr-defined]
+        parameters = list[inspect.Parameter]()
+        for _, options in groups.values():
+            parameters += options.values()
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         lines = inspect.cleandoc(function.__doc__ or "")
         words = re.sub(r"(?<!\n)\n(?!\n)", " ", lines)  # a paragraph is one line
         app.command(name, help=words, rich_help_panel=panel, context_settings=HELP)(call)

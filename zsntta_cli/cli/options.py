@@ -118,12 +118,8 @@ def _of_setting(
 
 _typed = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 USUAL = ("ratio", "seed", "order", "noise", "limit", "ood_items", "fixed")
-_SETTINGS = [
-    (kind, field)
-    for kind in (StreamSettings, ThresholdSettings)
-    for field in dataclasses.fields(kind)
-]
-RARE = tuple(option_name(field) for _, field in _SETTINGS if field.name not in USUAL)  # of --set
+_fields = chain(dataclasses.fields(StreamSettings), dataclasses.fields(ThresholdSettings))
+RARE = tuple(option_name(field) for field in _fields if field.name not in USUAL)  # of --set
 
 
 def parameters_of(
@@ -135,17 +131,21 @@ def parameters_of(
     """
     groups: dict[str, tuple[Any, dict[str, inspect.Parameter]]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
-        group: Any = parameter.annotation
+        group, options = parameter.annotation, dict[str, inspect.Parameter]()
         if parameter.kind is parameter.VAR_KEYWORD:
-            usual = {f.name: setting(k, f.name, reader=reader_of(f))
-                     for k, f in _SETTINGS if f.name in USUAL}  # fmt: skip
-            groups[name] = dict, {n: _typed(n, default=usual[n], annotation=Names) for n in usual}
+            group = dict
+            for kind in (StreamSettings, ThresholdSettings):
+                for field in dataclasses.fields(kind):
+                    if field.name in USUAL:
+                        default = setting(kind, field.name, reader=reader_of(field))
+                        options[field.name] = _typed(field.name, default=default, annotation=Names)
         elif dataclasses.is_dataclass(group):
-            panel, fields = getattr(group, "panel", ""), dataclasses.fields(group)
-            options = (f for f in fields if f.metadata or isinstance(f.default, OptionInfo))
-            groups[name] = group, {f.name: _of_field(f, panel) for f in options}
+            for field in dataclasses.fields(group):
+                if field.metadata or isinstance(field.default, OptionInfo):
+                    options[field.name] = _of_field(field, getattr(group, "panel", ""))
         else:
-            groups[name] = None, {name: parameter}
+            group, options = None, {name: parameter}
+        groups[name] = group, options
     return groups
 
 

@@ -113,17 +113,19 @@ def _fault(line: object) -> str:
 
 def _entry_of(row: dict[str, Any]) -> DatasetEntry:
     """The entry that a row of `known_sets.json` describes."""
-    row = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    for key, value in row.items():
+        row[key] = tuple(value) if isinstance(value, list) else value
     values = {**row.pop("with", {}), **({"places": row["places"]} if "places" in row else {})}
     files = tuple(Download(**file) for file in row.pop("files", ()))
     return DatasetEntry(read=Reader(row.pop("read"), values), files=files, **row)
 
 
+ALIASES: dict[str, str] = {}  # the name here, by what people type
+CATALOGUE: dict[str, DatasetEntry] = {}
 _rows = json.loads(Path(__file__).with_name("known_sets.json").read_text(encoding="utf-8"))
-ALIASES: dict[str, str] = {  # what people type, by the name here
-    alias: name for name, row in _rows.items() for alias in row.pop("aliases", ())
-}
-CATALOGUE: dict[str, DatasetEntry] = {name: _entry_of(row) for name, row in _rows.items()}
+for _name, _row in _rows.items():
+    ALIASES.update(dict.fromkeys(_row.pop("aliases", ()), _name))
+    CATALOGUE[_name] = _entry_of(_row)
 BUILTIN = {name: entry for name, entry in CATALOGUE.items() if not entry.layout}
 
 plugins.watch("data set", CATALOGUE, _fault, "zsntta.datasets")

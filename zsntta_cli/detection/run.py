@@ -187,7 +187,8 @@ def _named_classes(
     if not names:
         raise SettingsError(f"'{request.set_name}' has no class names: add --classes.")
     quoted = [f"'{short(name)}'" if "," in name else short(name) for name in names]
-    note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(quoted)}.")
+    why = " (names with a comma are in quotes)" if "," in "".join(names) else ""
+    note(f"note: {counted(len(names), 'class', 'classes')}: {first_of(quoted)}{why}.")
     for warning in notes_on(request.classes):
         note(f"note: {warning}")
     prompt = default_prompt(request.set_name) if request.set_name else DEFAULT_PROMPT

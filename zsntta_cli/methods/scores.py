@@ -6,6 +6,7 @@ arXiv 2211.13445. Thresholds are found from the noise score u = 1 - MCM.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -29,8 +30,10 @@ class Columns:
 
     def part(self, rows: slice | NDArray[np.integer]) -> Self:
         """The columns of some of the items."""
-        columns = vars(self).items()
-        return replace(self, **{n: None if c is None else c[rows] for n, c in columns})
+        columns = dict(vars(self))
+        for name, column in columns.items():
+            columns[name] = None if column is None else column[rows]
+        return replace(self, **columns)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -38,7 +41,7 @@ class Columns:
         columns = dict(vars(parts[0]))
         for name, first in columns.items():
             if first is not None:
-                columns[name] = np.concatenate([getattr(part, name) for part in parts])
+                columns[name] = np.concatenate([*map(attrgetter(name), parts)])
         return cls(**columns)
 
 

@@ -287,10 +287,9 @@ def _numbered(records: Iterable[Record]) -> Iterator[tuple[int, ...]]:
         })  # fmt: skip
         for name, digest in read[-1].items():
             by_name[name].append(digest)
-    by_use = {
-        name: [digest for digest, _ in Counter(sorted(digests)).most_common()]
-        for name, digests in by_name.items()
-    }
+    by_use = dict[Any, list[str]]()
+    for name, digests in by_name.items():
+        by_use[name] = [*dict(Counter(sorted(digests)).most_common())]
     for of_run in read:
         yield tuple(by_use[name].index(digest) for name, digest in of_run.items())
 
@@ -300,11 +299,12 @@ def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     share = ood_share(stream.ratio)  # nan of a natural ratio
     odds = share / (1 - share)
     idle = {"ood_fill": not share > 0, "rounded_odds": odds != odds or round(odds, 2) == odds}
-    return tuple(
-        (name, getattr(stream, name))
-        for name in _KIND
-        if getattr(stream, name) != getattr(StreamSettings, name) and not idle.get(name)
-    )
+    changed = []
+    for name in _KIND:
+        value = getattr(stream, name)
+        if value != getattr(StreamSettings, name) and not idle.get(name):
+            changed.append((name, value))
+    return tuple(changed)
 
 
 @functools.cache

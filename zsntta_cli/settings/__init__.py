@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -103,12 +104,11 @@ PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-1
 @functools.cache
 def known_folders() -> Mapping[str, EncoderChoice]:
     """The paper's encoders and the embedded one, in any precision, by their features' folders."""
-    choices = [
-        replace(encoder, precision=precision)
-        for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS)
-        for precision in PRECISIONS
-    ]
-    return {choice.slug: choice for choice in choices}
+    folders = dict[str, EncoderChoice]()
+    for encoder, precision in product((EncoderChoice(TINY), *PAPER_ENCODERS), PRECISIONS):
+        choice = replace(encoder, precision=precision)
+        folders[choice.slug] = choice
+    return folders
 
 
 def is_tiny(folder: str) -> bool:
