@@ -145,6 +145,7 @@ def by_its_texts(value):
     ("arrays", "part"),
     [({"features": RAW[0]}, "'image_features' is float32 (3,)"),
      ({"features": RAW[:0]}, "must hold 'image_features'"),
+     ({"features": RAW.T}, "numbers (3, 4): transpose it"),
      (changed("features", (2, 1), np.nan), "not finite in 1 row (the first is 2)"),
      ({"features": RAW.astype(float) * 1e60}, "not finite in 4 rows"),
      (changed("features", 1, 0), "zeros in 1 row (the first is 1)"),

@@ -151,12 +151,7 @@ def _features(path: Path, kind: str, what: ImportSettings, held: Arrays, note: N
     count, dim = rows.shape
     with np.errstate(all="ignore"):  # values beyond the type become infinite
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
-    labels = np.full(count, -1, np.int32)
-    if _LABELS in held:
-        whole, bounds = _checked(held, _LABELS, (count,), "iu").astype(np.int64), np.iinfo(np.int32)
-        labels = whole.clip(bounds.min, bounds.max).astype(np.int32)
-    elif kind == DATASET:
-        note("no labels: it can only be an OOD set")
+    # Texts come before labels, because their error tells how to mend transposed features.
     names, texts = _lines(held, _NAMES, "C") if _NAMES in held else (), dict[str, Text]()
     if _TEXT in held:
         text = _text(path.stem, what, held, (len(names) or "C", dim))
@@ -169,6 +164,12 @@ def _features(path: Path, kind: str, what: ImportSettings, held: Arrays, note: N
         generic = np.ascontiguousarray(_checked(held, _GENERIC, (dim,)), np.float32)
         source = np.ravel(held.get(_GENERIC_SOURCE, IMPORTED))
         [generic_source] = _lines({_GENERIC_SOURCE: source}, _GENERIC_SOURCE, 1)
+    labels = np.full(count, -1, np.int32)
+    if _LABELS in held:
+        whole, bounds = _checked(held, _LABELS, (count,), "iu").astype(np.int64), np.iinfo(np.int32)
+        labels = whole.clip(bounds.min, bounds.max).astype(np.int32)
+    elif kind == DATASET:
+        note("no labels: it can only be an OOD set")
     norms, is_unit = row_norms(rows), what.normalized
     if is_unit is None:
         is_unit = bool(np.all(held.get(_UNIT, abs(norms - 1) <= UNIT_TOLERANCE)))

@@ -36,7 +36,7 @@ class ImageSet:
     fingerprint: str = ""  # changes whenever the images' content does
     limit: int | None = None
     folder_names: Sequence[str] = ()  # of the classes, if these have other names
-    reading: Mapping[str, object] = field(default_factory=dict)  # if it is not as published
+    reading: Mapping[str, object] = field(default_factory=dict)  # how, if not as published
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, not part of identity
     templates: Sequence[str] = ()  # its own prompts, whose features are averaged
     labels_from: str = ""  # the source of the labels: "folders", ".cls files"

@@ -309,7 +309,7 @@ class Extractor:
         chosen: ImageSet,
         templates: Sequence[str] = (),
     ) -> Extracted:
-        """Encode the remaining ones of the `chosen` images, and write the file.
+        """Encode the `chosen` images that an interrupted run has not, and write the file.
 
         The file describes all `images`.
         """
