@@ -182,7 +182,8 @@ def completed(text: str, typed: Mapping[str, Any]) -> str:
     choice = encoder_of(folder, features) if isinstance(folder, str) else EncoderChoice(**named)
     if choice is None:
         lacks = text[:start].removesuffix("or ").rstrip(" ,:")
-        return f"{lacks}: '{folder}' is not an encoder that can be loaded here"
+        advice = "is not an encoder that can be loaded here: zsntta encoders lists them"
+        return f"{lacks}: '{folder}' {advice}"
     options = [choice.options] if choice.options else []
     for name, usual in (("features_dir", FEATURES), ("data_root", DATA)):
         if (path := Path(typed.get(name) or usual)) != usual:
