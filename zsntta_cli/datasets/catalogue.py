@@ -122,10 +122,12 @@ def _entry_of(row: dict[str, Any]) -> DatasetEntry:
 
 ALIASES: dict[str, str] = {}  # the name here, by what people type
 CATALOGUE: dict[str, DatasetEntry] = {}
+BUILTIN: dict[str, DatasetEntry] = {}
 _rows = json.loads(Path(__file__).with_name("known_sets.json").read_text(encoding="utf-8"))
 for _name, _row in _rows.items():
     ALIASES.update(dict.fromkeys(_row.pop("aliases", ()), _name))
     CATALOGUE[_name] = _entry_of(_row)
-BUILTIN = {name: entry for name, entry in CATALOGUE.items() if not entry.layout}
+    if not CATALOGUE[_name].layout:
+        BUILTIN[_name] = CATALOGUE[_name]
 
 plugins.watch("data set", CATALOGUE, _fault, "zsntta.datasets")

@@ -287,11 +287,12 @@ def _numbered(records: Iterable[Record]) -> Iterator[tuple[int, ...]]:
         })  # fmt: skip
         for name, digest in read[-1].items():
             by_name[name].append(digest)
-    by_use = dict[Any, list[str]]()
+    numbers = dict[tuple[Any, str], int]()
     for name, digests in by_name.items():
-        by_use[name] = [*dict(Counter(sorted(digests)).most_common())]
+        for number, (digest, _) in enumerate(Counter(sorted(digests)).most_common()):
+            numbers[name, digest] = number
     for of_run in read:
-        yield tuple(by_use[name].index(digest) for name, digest in of_run.items())
+        yield tuple(map(numbers.__getitem__, of_run.items()))
 
 
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
