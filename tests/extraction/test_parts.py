@@ -100,7 +100,7 @@ def test_what_is_not_joined(extractor, tmp_path):
     with refused("not a complete"):
         join_parts(path)
     second.unlink()
-    with refused("1 of 3 parts are missing", "--part 2/3"):
+    with refused("lacks 1 of 3 parts", "--part 2/3"):
         join_parts(path)
     second.write_bytes(content)
     extractor(tmp_path).dataset(glyphs(), (), (1, 2))
@@ -113,7 +113,7 @@ def test_on_the_command_line(zsntta, pets):
     command = ("extract", "--dataset", f"pets={pets}", *TINY, "--batch-size", 4)
     assert zsntta(*command, "--features-dir", "whole", "--no-partners").exit_code == 0
     assert zsntta(*command, "--part", "1/2").exit_code == 0
-    fails(zsntta("cache", "join", "pets"), "1 of 2 parts are missing", "--part 2/2")
+    fails(zsntta("cache", "join", "pets"), "lacks 1 of 2 parts", "--part 2/2")
     assert "1 parts, not joined" in " ".join(zsntta("cache", "list").stdout.split())
     assert "pets.parts/00002-of-00002.h5: 12 images" in zsntta(*command, "--part", "2/2").stdout
     assert zsntta("cache", "join", "pets").exit_code == 0

@@ -109,8 +109,8 @@ def _files(path: Path) -> list[Path]:
     expected = [part_path(path, index, of) for index in range(1, of + 1)]
     if missing := [str(i) for i, file in enumerate(expected, 1) if file not in files]:
         raise StoreError(
-            f"{len(missing):,} of {of:,} parts are missing in {folder}, {first_of(missing, _NAMED)}"
-            f": run zsntta extract with the same options and --part {missing[0]}/{of}."
+            f"{folder} lacks {len(missing):,} of {of:,} parts, {first_of(missing, _NAMED)}: run "
+            f"zsntta extract with the same options and --part {missing[0]}/{of}."
         )
     return expected
 

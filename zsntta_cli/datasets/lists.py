@@ -23,7 +23,7 @@ from zsntta_cli.datasets.class_names import RawLabel, class_labels
 from zsntta_cli.datasets.images import ImageSet, with_lists
 from zsntta_cli.datasets.known_sets import listed
 from zsntta_cli.datasets.tree import SUFFIXES
-from zsntta_cli.errors import DatasetError, first_line, first_of, short
+from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 from zsntta_cli.files import read_input
 
 OF_PHOTOS = (".csv", ".tsv", ".txt", ".jsonl")  # a .json among photos describes one of them
@@ -189,8 +189,8 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
         lacking = min(lacking, missing, key=len)
     else:
         raise DatasetError(
-            f"{len(lacking):,} of {len(paths):,} images of {path} are missing, such as "
-            f"{short(lacking[0])}: paths are relative to the list's folder, or to one beside it."
+            f"{path} lists {counted(len(paths), 'image')}, of which {len(lacking):,} cannot be "
+            f"found, such as {short(lacking[0])}: paths are relative to the list's folder, or to one beside it."
         )
     labels, class_names = _labelled(path, rows)
     is_elsewhere = base != path.absolute().parent and not Path(paths[0]).is_absolute()

@@ -130,7 +130,7 @@ class ROSITA(Live):
     cites = ("sreenivas2025effectiveness",)
     cost = (
         "takes two forward passes for each item, and one more and one back if it is sure; "
-        "keeps up to rosita-neighbours images of each class and rosita-undesired"
+        "keeps up to rosita-neighbours images times the number of classes, and rosita-undesired"
     )
 
 
