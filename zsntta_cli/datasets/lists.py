@@ -190,8 +190,8 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     else:
         raise DatasetError(
             f"{path} lists {counted(len(paths), 'image')}, of which {len(lacking):,} cannot be "
-            f"found, such as {short(lacking[0])}: paths are relative to the list's folder, or to one "
-            f"beside it."
+            f"found, such as {short(lacking[0])}: paths are relative to the list's folder, or to "
+            f"one beside it."
         )
     labels, class_names = _labelled(path, rows)
     is_elsewhere = base != path.absolute().parent and not Path(paths[0]).is_absolute()
