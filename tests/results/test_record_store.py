@@ -1,5 +1,6 @@
 """The store: what is taken from it, broken ones, places that cannot be written."""
 
+import contextlib
 import errno
 import os
 import random
@@ -129,8 +130,10 @@ def test_files_that_are_no_store(tmp_path, zsntta):
 
 def test_a_store_of_another_format_is_left_alone(features, tmp_path, zsntta):
     path = tmp_path / "kept.sqlite"
-    with RecordStore(path, create=True) as store:
-        store._connection.execute(f"PRAGMA user_version={KIND.format - 1}")
+    with RecordStore(path, create=True):
+        pass
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA user_version={KIND.format - 1}")
     before = path.read_bytes()
     for command in (("records", "list"), (*SIMULATE, "--features-dir", features)):
         said = "kept.sqlite was made by another version of zsntta: name another file"
