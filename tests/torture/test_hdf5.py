@@ -23,7 +23,7 @@ COMMANDS = (
     ("cache", "verify", "pets"), ("cache", "show", "pets"),
 )  # fmt: skip
 DATA = ("image_features", "labels", "sample_ids", "class_names", "text_features")
-BOMB = zlib.compress(bytes(1 << 29), 9)
+BOMB = zlib.compress(bytes(1 << 26), 9)
 VALUES = {  # of data sets; the digests are made to fit, so that these are looked at
     "complex": lambda a: a.astype("c8"),
     "big-endian": lambda a: a.astype(">f4"),
