@@ -4,7 +4,6 @@ Each line is the median of several runs. The plain loop (tests/reference/adand.p
 shorter stream, and its time is extrapolated to the same number of items.
 """
 
-import functools
 import os
 import resource
 import statistics
@@ -13,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +104,8 @@ def in_process(table: Table) -> None:
     short, items = stream(1_500), 22_500
     weight, bias = np.zeros((2, DIM), np.float32), np.zeros(2, np.float32)
     plain = median_time(lambda: reference.adand(short, run, weight, bias), 3) / 1_500 * items
-    plain_zs = median_time(lambda: reference.zs_clip(short, zs), 3) / 1_500 * items
+    thresholds = partial(map, reference.PlainThreshold(zs.threshold), short.noise_score)
+    plain_zs = median_time(lambda: [*thresholds()], 3) / 1_500 * items
     data = stream(items)
     pushed(adand.AdaND, data, run)
     ours = median_time(lambda: pushed(adand.AdaND, data, run))
@@ -113,7 +114,7 @@ def in_process(table: Table) -> None:
     table.add_row("ZS-CLIP, 22,500, in process", shown(ours), "45 ms", f"{plain_zs / ours:,.0f}")
     for count in (10_000, 100_000, 1_000_000):
         data = stream(count)
-        seconds = median_time(functools.partial(pushed, adand.AdaND, data, run), 3)
+        seconds = median_time(partial(pushed, adand.AdaND, data, run), 3)
         table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
 
 
@@ -123,7 +124,7 @@ def cull_rows(table: Table) -> None:
     for classes, budget in ((24, "5"), (1_000, "8")):
         data = stream(8_000, classes)
         with threadpool_limits(1, "blas"):  # as in `simulate`; SciPy's BLAS is loaded by now
-            seconds = median_time(functools.partial(pushed, cull.Cull, data, run), 5)
+            seconds = median_time(partial(pushed, cull.Cull, data, run), 5)
         name = f"cull, microseconds an item, {classes:,} classes"
         table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)
 
