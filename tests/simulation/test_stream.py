@@ -161,6 +161,12 @@ def test_dirichlets_are_as_correlated_as_the_reference(concentration):
     assert abs(np.mean(ours) - np.mean(theirs)) < 4 * error + 0.02 * np.mean(theirs)
 
 
+def test_dirichlets_have_a_slot_for_each_128_images():
+    labels = np.arange(256) % 20
+    assert classes_in_windows(labels[order_of("dirichlet:0.001", labels)]) < 15
+    assert classes_in_windows(labels[order_of("dirichlet:0.001", labels[:255])]) == 20
+
+
 def test_noise_in_a_burst_late_or_first():
     (burst, _), (late, _), (first, _) = map(stream, ("burst", "late", "first"))
     noisy = np.flatnonzero(burst.kind == OOD)
